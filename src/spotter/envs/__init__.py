@@ -1,0 +1,1 @@
+"""Environments: families that make and describe them, wrappers, reward signals, vector back-ends."""

@@ -1,0 +1,137 @@
+"""The glossary: the few values that cross module borders.
+
+env step      one action in one environment copy; budgets and charts count these
+vector step   one call that steps every copy once (= env steps / copies)
+rollout       the [T, N] block of transitions one update learns from
+update        collect one rollout, learn from it: what `Training.step()` does
+score         raw, unshaped return of a full episode; decides "solved" and "best"
+reward        what the learner sees: weighted, shaped, scaled, clipped
+
+No torch here: run readers, the command line and servers import this file.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.generic]
+Obs = dict[str, Array]
+"""One array per observation leaf, first axis = environment copy. Plain spaces use `obs`."""
+
+
+class UserError(ValueError):
+    """A mistake the user can mend: one sentence saying what, where, and the nearest valid thing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far training is; what schedules are evaluated at."""
+
+    env_steps: int
+    budget: int | None
+
+    @property
+    def fraction(self) -> float:
+        return min(1.0, self.env_steps / self.budget) if self.budget else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One flattened piece of an observation, as the policy receives it."""
+
+    kind: Literal["vector", "image", "discrete", "multi_discrete", "binary"]
+    shape: tuple[int, ...]
+    dtype: str
+    nvec: tuple[int, ...] = ()
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ActionSpec:
+    """The action space as heads see it. Box actions live in [-1, 1] wherever a bound is finite."""
+
+    kind: Literal["discrete", "multi_discrete", "binary", "box"]
+    shape: tuple[int, ...]
+    nvec: tuple[int, ...] = ()
+
+    @property
+    def dtype(self) -> str:
+        return "float32" if self.kind == "box" else "int64"
+
+    @property
+    def mask_size(self) -> int:
+        """Length of a valid-action mask; 0 where masks make no sense."""
+        return {"box": 0, "binary": self.shape[0] if self.shape else 0}.get(
+            self.kind, sum(self.nvec)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Spaces:
+    """What a policy is built from."""
+
+    observation: Mapping[str, Leaf]
+    action: ActionSpec
+
+
+@dataclass(frozen=True, slots=True)
+class EnvInfo:
+    """What a family knows about an environment that Gymnasium does not say."""
+
+    description: str = ""
+    action_names: tuple[str, ...] = ()
+    observation_names: tuple[str, ...] = ()
+    score_range: tuple[float, float] | None = None
+    threshold: float | None = None
+    keys: Mapping[str, int] = field(default_factory=dict)
+    """Keyboard key -> action, for a person at the controls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One finished episode, as the environment side saw it."""
+
+    env: int
+    score: float
+    length: int
+    terminated: bool
+    reward: float = 0.0
+    parts: Mapping[str, float] = field(default_factory=dict)
+    """Sum of each weighted reward part, by name; they add up to `reward` before scale and clip."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What one `Training.step()` did."""
+
+    index: int
+    env_steps: int
+    vector_steps: int
+    metrics: Mapping[str, float]
+    episodes: tuple[Episode, ...]
+    seconds: Mapping[str, float]
+    """Wall time by stage: env, policy, learn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The score of one fixed set of weights on held-out seeds."""
+
+    env_steps: int
+    scores: tuple[float, ...]
+    lengths: tuple[int, ...]
+    threshold: float | None
+    seeds: Literal["eval", "test"]
+    deterministic: bool
+
+    @property
+    def score(self) -> float:
+        return float(np.mean(self.scores))
+
+    @property
+    def solved(self) -> bool:
+        return self.threshold is not None and self.score >= self.threshold
