@@ -44,32 +44,51 @@ _SUPPORT: Final = {
 
 
 def names(kind: str) -> list[str]:
-    """Every plug-in of a kind that can be named in a config."""
-    package = importlib.import_module(PACKAGES[kind])
-    built_in = {module.name for module in pkgutil.iter_modules(package.__path__)}
+    """Every plug-in of a kind that can be named in a config. Imports none of them."""
     third_party = {entry.name for entry in entry_points(group=f"spotter.{kind}")}
-    return sorted((built_in - _SUPPORT[kind]) | third_party)
+    return sorted(_built_in(kind) | third_party)
+
+
+def _built_in(kind: str) -> set[str]:
+    package = importlib.util.find_spec(PACKAGES[kind])
+    folders = list(package.submodule_search_locations or ()) if package else []
+    return {module.name for module in pkgutil.iter_modules(folders)} - _SUPPORT[kind]
+
+
+def exists(kind: str, name: str) -> bool:
+    """Whether `load` would find something, without importing a built-in plug-in."""
+    return name in names(kind) or ("." in name and findable(name))
 
 
 def load(kind: str, name: str) -> ModuleType:
     """The module behind a name; an unknown name is a `UserError` with the nearest match."""
-    if "." not in name and ":" not in name:
-        if name not in _SUPPORT[kind] and importlib.util.find_spec(f"{PACKAGES[kind]}.{name}"):
-            return importlib.import_module(f"{PACKAGES[kind]}.{name}")
-        for entry in entry_points(group=f"spotter.{kind}", name=name):
-            module = entry.load()
-            assert isinstance(module, ModuleType), f"entry point {entry.value} must name a module"
-            return module
-    elif findable(name):
+    if name in _built_in(kind):
+        return importlib.import_module(f"{PACKAGES[kind]}.{name}")
+    for entry in entry_points(group=f"spotter.{kind}", name=name):
+        return _import(entry.module)
+    if "." in name and findable(name):
+        return _import(name)
+    raise UserError(unknown(kind, name))
+
+
+def _import(name: str) -> ModuleType:
+    """Somebody else's module: whatever it raises is their mistake, told in one sentence."""
+    try:
         return importlib.import_module(name)
-    raise UserError(f"unknown {_SINGULAR[kind]} '{name}'{did_you_mean(name, names(kind))}")
+    except Exception as error:
+        raise UserError(f"{name} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def unknown(kind: str, name: str) -> str:
+    """The sentence for a name that no plug-in of a kind has."""
+    return f"unknown {_SINGULAR[kind]} '{name}'{did_you_mean(name, names(kind))}"
 
 
 def findable(name: str) -> bool:
-    """Whether a module of that dotted name exists."""
+    """Whether a module of that dotted name exists; its parent packages are imported."""
     try:
         return importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError):
+    except Exception:  # a parent package may fail in any way while it is imported
         return False
 
 
@@ -84,13 +103,40 @@ def require(module: str, extra: str) -> ModuleType:
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """The candidate the user most likely meant, ignoring case; None when nothing is close."""
+    """The candidate the user most likely meant, ignoring case; None when nothing is close.
+
+    Few typing mistakes come first, then likeness as a whole, then being a part of it.
+    """
     by_folded = {candidate.lower(): candidate for candidate in candidates}
-    close = difflib.get_close_matches(word.lower(), by_folded, n=1, cutoff=0.5)
+    word = word.lower()
+    allowed = max(1, len(word) // 4)
+    typos = {folded: mistakes(word, folded) for folded in by_folded}
+    close = [folded for folded, count in typos.items() if count <= allowed]
     if close:
-        return by_folded[close[0]]
-    inside = [original for folded, original in by_folded.items() if word.lower() in folded]
-    return min(inside, key=len) if inside and word else None
+        return by_folded[min(close, key=lambda folded: (typos[folded], -_likeness(word, folded)))]
+    alike = difflib.get_close_matches(word, by_folded, n=1, cutoff=0.6)
+    if alike:
+        return by_folded[alike[0]]
+    inside = [folded for folded in by_folded if word in folded]
+    return by_folded[min(inside, key=len)] if inside and word else None
+
+
+def mistakes(typed: str, meant: str) -> int:
+    """Letters to insert, drop, replace or swap with a neighbour (optimal string alignment)."""
+    rows = [list(range(len(meant) + 1))]
+    for i, a in enumerate(typed, 1):
+        row = [i]
+        for j, b in enumerate(meant, 1):
+            cost = min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (a != b))
+            if i > 1 and j > 1 and a == meant[j - 2] and typed[i - 2] == b:
+                cost = min(cost, rows[-2][j - 2] + 1)
+            row.append(cost)
+        rows.append(row)
+    return rows[-1][-1]
+
+
+def _likeness(a: str, b: str) -> float:
+    return difflib.SequenceMatcher(None, a, b).ratio()
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:

@@ -1,0 +1,95 @@
+"""Advantage actor-critic (Mnih et al., 2016), synchronous: one gradient step per short rollout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from spotter.config import AlgoConfig, Whole
+from spotter.metrics.spec import MetricSpec
+from spotter.schedules import Schedule, constant, within
+
+if TYPE_CHECKING:
+    from spotter.nets.actor_critic import Policy
+    from spotter.rollout import Collector, Rollout
+    from spotter.types import Progress
+
+METRICS: tuple[MetricSpec, ...] = ()
+_CLIP = 0.2  # A2C clips nothing; the fraction beyond PPO's usual bound makes runs comparable
+
+
+class Config(AlgoConfig):
+    """Settings of A2C."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    name: Literal["a2c"] = "a2c"
+    lr: Annotated[Schedule, within(0)] = constant(7e-4)
+    optimizer: Literal["adam", "adamw", "rmsprop", "sgd"] = "rmsprop"
+    steps: Whole = Field(5, ge=1, description="Vector steps per rollout.")
+    lambda_: Annotated[Schedule, within(0, 1)] = Field(constant(1.0), alias="lambda")
+    value_weight: Annotated[Schedule, within(0)] = constant(0.5)
+    value_loss: Literal["mse", "huber"] = "mse"
+    huber_delta: float = Field(1.0, gt=0)
+    normalize_advantage: bool = False
+
+
+def make(config: Config, policy: Policy, seed: int) -> A2C:
+    return A2C(config, policy)
+
+
+class A2C:
+    """Policy gradient with a learnt baseline on n-step advantages."""
+
+    def __init__(self, config: Config, policy: Policy) -> None:
+        from spotter.optim import Optimizer
+
+        self.config = config
+        self.policy = policy
+        self.optimizer = Optimizer(policy, config)
+
+    def collect(self, collector: Collector, progress: Progress) -> Rollout:
+        return collector.collect(self.config.steps, progress)
+
+    def update(self, rollout: Rollout, progress: Progress) -> dict[str, float]:
+        import torch
+
+        from spotter import functional as F
+
+        config, policy = self.config, self.policy
+        gamma, lam = config.gamma.at(progress), config.lambda_.at(progress)
+        advantage = F.gae(
+            rollout.reward, rollout.value, rollout.next_value, rollout.episode_end, gamma, lam
+        )
+        target = advantage + rollout.value
+        policy.observe_returns(target)
+        if config.normalize_advantage:
+            advantage = F.standardize(advantage)
+        batch = rollout.flatten(advantage, target)
+        self.optimizer.set_rates(progress)
+
+        policy.train()
+        now = policy.evaluate(batch.obs, batch.action, batch.mask)
+        value_loss = F.value_loss(
+            policy.normalize_value(now.value),
+            policy.normalize_value(batch.target),
+            huber_delta=config.huber_delta if config.value_loss == "huber" else None,
+        )
+        metrics = {
+            "loss/policy": -(batch.advantage * now.log_prob).mean(),
+            "loss/value": config.value_weight.at(progress) * value_loss,
+            "loss/entropy": -config.entropy.at(progress) * now.entropy.mean(),
+        }
+        metrics["loss/total"] = torch.stack(list(metrics.values())).sum()
+        metrics["grad/norm"] = self.optimizer.step(metrics["loss/total"], progress)
+        policy.eval()
+
+        with torch.no_grad():
+            after = policy.evaluate(batch.obs, batch.action, batch.mask)
+            metrics |= F.policy_shift(after.log_prob - batch.log_prob, _CLIP)
+        metrics |= self.optimizer.gradient_norms()
+        metrics["policy/entropy"] = now.entropy.mean()
+        metrics["value/explained_variance"] = F.explained_variance(batch.value, batch.target)
+        metrics["net/dead_units"] = F.dead_fraction(policy.activations(batch.sample_obs()))
+        return {name: float(value) for name, value in metrics.items()}

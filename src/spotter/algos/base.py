@@ -1,0 +1,24 @@
+"""What every algorithm file offers, and the settings most of them share.
+
+An algorithm file holds `Config` (its settings), `METRICS` (what it reports beyond the common
+catalogue) and `make(config, policy, seed) -> Algorithm`. It imports torch where it computes, not
+at the top, so that reading and checking configs stays fast.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from spotter.rollout import Collector, Rollout
+    from spotter.types import Progress
+
+
+class Algorithm(Protocol):
+    """Learns from what it collects. Owns its update loop; shares only mathematics."""
+
+    def collect(self, collector: Collector, progress: Progress) -> Rollout:
+        """Ask the collector for the data one update needs."""
+
+    def update(self, rollout: Rollout, progress: Progress) -> dict[str, float]:
+        """Improve the policy; returns metrics by declared name."""

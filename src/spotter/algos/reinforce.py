@@ -1,0 +1,118 @@
+"""REINFORCE (Williams, 1992): whole episodes, Monte-Carlo returns, one gradient step.
+
+Every copy plays the same number of complete episodes per update, so short episodes are not
+over-represented. With `baseline: value` a time limit is bootstrapped like everywhere else;
+without a critic there is nothing to bootstrap from and a truncated return is just its sum.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from spotter.config import AlgoConfig, Whole
+from spotter.metrics.spec import MetricSpec
+from spotter.schedules import Schedule, constant, within
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from spotter.nets.actor_critic import Policy
+    from spotter.rollout import Collector, Rollout
+    from spotter.types import Progress
+
+METRICS: tuple[MetricSpec, ...] = ()
+_CLIP = 0.2  # nothing is clipped; the fraction beyond PPO's usual bound makes runs comparable
+
+
+class Config(AlgoConfig):
+    """Settings of REINFORCE."""
+
+    name: Literal["reinforce"] = "reinforce"
+    lr: Annotated[Schedule, within(0)] = constant(1e-2)
+    episodes: Whole = Field(1, ge=1, description="Complete episodes per copy and update.")
+    returns: Literal["to_go", "episode"] = Field(
+        "to_go", description="Credit a step with what followed, or with the whole episode."
+    )
+    baseline: Literal["none", "mean", "value"] = Field(
+        "mean", description="Subtracted from returns: nothing, their mean, or a learnt value."
+    )
+    normalize_returns: bool = Field(
+        True, description="Divide by the standard deviation (the baseline handles the mean)."
+    )
+    value_weight: Annotated[Schedule, within(0)] = constant(0.5)
+
+
+def make(config: Config, policy: Policy, seed: int) -> Reinforce:
+    return Reinforce(config, policy)
+
+
+class Reinforce:
+    """The plain policy gradient, with a choice of baselines."""
+
+    def __init__(self, config: Config, policy: Policy) -> None:
+        from spotter.optim import Optimizer
+
+        self.config = config
+        self.policy = policy
+        self.optimizer = Optimizer(policy, config)
+
+    def collect(self, collector: Collector, progress: Progress) -> Rollout:
+        return collector.collect_episodes(self.config.episodes, progress)
+
+    def update(self, rollout: Rollout, progress: Progress) -> dict[str, float]:
+        import torch
+
+        from spotter import functional as F
+
+        config, policy = self.config, self.policy
+        returns = self._returns(rollout, config.gamma.at(progress))
+        batch = rollout.flatten(returns, returns)
+        policy.observe_returns(batch.target)
+        self.optimizer.set_rates(progress)
+
+        policy.train()
+        now = policy.evaluate(batch.obs, batch.action, batch.mask)
+        advantage = self._advantage(batch.target, now.value.detach())
+        metrics = {
+            "loss/policy": -(advantage * now.log_prob).mean(),
+            "loss/entropy": -config.entropy.at(progress) * now.entropy.mean(),
+        }
+        if config.baseline == "value":
+            value_loss = F.value_loss(
+                policy.normalize_value(now.value), policy.normalize_value(batch.target)
+            )
+            metrics["loss/value"] = config.value_weight.at(progress) * value_loss
+        metrics["loss/total"] = torch.stack(list(metrics.values())).sum()
+        metrics["grad/norm"] = self.optimizer.step(metrics["loss/total"], progress)
+        policy.eval()
+
+        with torch.no_grad():
+            after = policy.evaluate(batch.obs, batch.action, batch.mask)
+            metrics |= F.policy_shift(after.log_prob - batch.log_prob, _CLIP)
+        metrics |= self.optimizer.gradient_norms()
+        metrics["policy/entropy"] = now.entropy.mean()
+        metrics["value/explained_variance"] = F.explained_variance(batch.value, batch.target)
+        metrics["net/dead_units"] = F.dead_fraction(policy.activations(batch.sample_obs()))
+        return {name: float(value) for name, value in metrics.items()}
+
+    def _returns(self, rollout: Rollout, gamma: float) -> Tensor:
+        from spotter import functional as F
+
+        bootstrap = rollout.next_value * (self.config.baseline == "value")
+        to_go = F.discounted_returns(rollout.reward, bootstrap, rollout.episode_end, gamma)
+        if self.config.returns == "to_go":
+            return to_go
+        return F.episode_returns(to_go, rollout.episode_end)
+
+    def _advantage(self, returns: Tensor, value: Tensor) -> Tensor:
+        if self.config.baseline == "value":
+            advantage = returns - value
+        elif self.config.baseline == "mean":
+            advantage = returns - returns.mean()
+        else:
+            advantage = returns
+        if self.config.normalize_returns and returns.numel() > 1:
+            advantage = advantage / (advantage.std() + 1e-8)
+        return advantage

@@ -1,0 +1,74 @@
+"""Scoring a policy: fixed episodes on held-out seeds, raw score, statistics frozen.
+
+The pipeline is the training pipeline minus train-only wrappers, signals and reward scaling. How
+many episodes each copy plays is fixed in advance, so short episodes are not over-represented.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, Self
+
+import numpy as np
+import torch
+
+from spotter import seeding
+from spotter.config import RunConfig
+from spotter.envs.base import threshold
+from spotter.envs.make import make_vector
+from spotter.nets.actor_critic import Policy
+from spotter.types import Episode, Evaluation
+
+_MOST_COPIES = 32
+
+
+class Evaluator:
+    """Keeps its own copies of the environment; each run starts them from the same seeds."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self._config = config
+        self._count = min(config.eval.episodes, _MOST_COPIES)
+        self._vector = make_vector(config.env, count=self._count)
+        self.threshold = threshold(config.env)
+
+    def run(
+        self, policy: Policy, env_steps: int, seeds: Literal["eval", "test"] = "eval"
+    ) -> Evaluation:
+        """Score these weights; the same weights and seeds give the same scores."""
+        config = self._config.eval
+        quota = episodes_per_copy(config.episodes, self._count)
+        device = next(policy.parameters()).device
+        generator = torch.Generator(device=device)
+        generator.manual_seed(seeding.integer(self._config.seed, f"{seeds} actions"))
+        self._vector.reset(seeding.integers(self._config.seed, f"{seeds} envs", self._count))
+        left = np.array(quota)
+        finished: list[Episode] = []
+        while left.any():
+            buffers = self._vector.buffers
+            obs = {path: torch.from_numpy(leaf).to(device) for path, leaf in buffers.obs.items()}
+            mask = None if buffers.mask is None else torch.from_numpy(buffers.mask).to(device)
+            acted = policy.act(obs, mask, generator, config.deterministic)
+            episodes = self._vector.step(acted.action.cpu().numpy(), left > 0)
+            for episode in episodes:
+                left[episode.env] -= 1
+            finished += episodes
+        return Evaluation(
+            env_steps=env_steps,
+            scores=tuple(episode.score for episode in finished),
+            lengths=tuple(episode.length for episode in finished),
+            threshold=self.threshold,
+            seeds=seeds,
+            deterministic=config.deterministic,
+        )
+
+    def close(self) -> None:
+        self._vector.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def episodes_per_copy(episodes: int, count: int) -> Sequence[int]:
+    """Shares as equal as possible."""
+    return [episodes // count + (i < episodes % count) for i in range(count)]

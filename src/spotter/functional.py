@@ -1,0 +1,133 @@
+"""The mathematics all algorithms share: pure functions of tensors, no state, no logging.
+
+Shapes: [T, N] = time × environment copy, [B] = flattened samples. `episode_end` is true where an
+episode ended for whatever reason; bootstrapping is already inside `next_value` (0 where
+terminated, V(final observation) where truncated), so nothing here asks how an episode ended.
+"""
+
+import torch
+from torch import Tensor
+
+
+def gae(
+    reward: Tensor,
+    value: Tensor,
+    next_value: Tensor,
+    episode_end: Tensor,
+    gamma: float,
+    lam: float,
+) -> Tensor:
+    """Generalised advantage estimation, [T, N]; `episode_end` cuts the recursion."""
+    delta = reward + gamma * next_value - value
+    decay = gamma * lam * (~episode_end).to(delta.dtype)
+    return _reverse_scan(delta, decay)
+
+
+def discounted_returns(
+    reward: Tensor, next_value: Tensor, episode_end: Tensor, gamma: float
+) -> Tensor:
+    """Reward-to-go, [T, N]; `next_value` is added where an episode or the rollout ends."""
+    ends = episode_end.clone()
+    ends[-1] = True
+    tail = torch.where(ends, gamma * next_value, torch.zeros_like(next_value))
+    return _reverse_scan(reward + tail, gamma * (~ends).to(reward.dtype))
+
+
+def episode_returns(to_go: Tensor, episode_end: Tensor) -> Tensor:
+    """Each step's whole-episode return, [T, N]: the reward-to-go of the episode's first step.
+
+    The first row must start an episode.
+    """
+    started = torch.zeros_like(episode_end)
+    started[0] = True
+    started[1:] = episode_end[:-1]
+    whole = to_go.clone()
+    for t in range(1, to_go.shape[0]):
+        whole[t] = torch.where(started[t], to_go[t], whole[t - 1])
+    return whole
+
+
+def _reverse_scan(x: Tensor, decay: Tensor) -> Tensor:
+    """y[t] = x[t] + decay[t] · y[t+1]."""
+    result = torch.empty_like(x)
+    running = torch.zeros_like(x[0])
+    for t in range(x.shape[0] - 1, -1, -1):
+        running = torch.addcmul(x[t], decay[t], running)
+        result[t] = running
+    return result
+
+
+def standardize(x: Tensor) -> Tensor:
+    """Zero mean, unit variance over all elements; a single element becomes 0, never NaN."""
+    if x.numel() < 2:
+        return torch.zeros_like(x)
+    return (x - x.mean()) / (x.std() + 1e-8)
+
+
+def clipped_surrogate(log_ratio: Tensor, advantage: Tensor, clip: float) -> Tensor:
+    """PPO's pessimistic policy loss, a mean over [B]."""
+    ratio = log_ratio.exp()
+    clipped = ratio.clamp(1 - clip, 1 + clip)
+    return -torch.minimum(ratio * advantage, clipped * advantage).mean()
+
+
+def value_loss(
+    value: Tensor,
+    target: Tensor,
+    *,
+    huber_delta: float | None = None,
+    old_value: Tensor | None = None,
+    clip: float | None = None,
+) -> Tensor:
+    """Half squared (or Huber) error, a mean over [B]; with `clip`, the worse of two estimates."""
+    loss = _error(value - target, huber_delta)
+    if clip is not None:
+        assert old_value is not None, "value clipping needs the values the rollout was made with"
+        held = old_value + (value - old_value).clamp(-clip, clip)
+        loss = torch.maximum(loss, _error(held - target, huber_delta))
+    return loss.mean()
+
+
+def _error(difference: Tensor, huber_delta: float | None) -> Tensor:
+    if huber_delta is None:
+        return 0.5 * difference.square()
+    size = difference.abs()
+    return torch.where(
+        size <= huber_delta, 0.5 * difference.square(), huber_delta * (size - 0.5 * huber_delta)
+    )
+
+
+def policy_shift(log_ratio: Tensor, clip: float) -> dict[str, Tensor]:
+    """How far the policy moved from the one that collected: two KL estimates, clip fraction."""
+    ratio = log_ratio.exp()
+    return {
+        # k1 is unbiased but may be negative; k3 is never negative and has low variance
+        "policy/kl": -log_ratio.mean(),
+        "policy/approx_kl": ((ratio - 1) - log_ratio).mean(),
+        "policy/clip_fraction": ((ratio - 1).abs() > clip).float().mean(),
+    }
+
+
+def explained_variance(value: Tensor, target: Tensor) -> Tensor:
+    """1 − Var(target − value) / Var(target); 0 where targets do not vary."""
+    if target.numel() < 2:
+        return target.new_zeros(())
+    spread = target.var()
+    explained = 1 - (target - value).var() / spread.clamp_min(1e-12)
+    return torch.where(spread > 1e-12, explained, torch.zeros_like(explained))
+
+
+def dead_fraction(activations: list[Tensor]) -> Tensor:
+    """Share of units whose output, after the activation, is the same for every sample of [B, …].
+
+    That is a ReLU stuck at 0 and equally a saturated tanh.
+    """
+    dead = [(layer.amax(0) - layer.amin(0) < 1e-6).flatten() for layer in activations]
+    return torch.cat(dead).float().mean() if dead else torch.zeros(())
+
+
+def norm(tensors: list[Tensor]) -> Tensor:
+    """Euclidean norm of all elements of all tensors."""
+    if not tensors:
+        return torch.zeros(())
+    return torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(t) for t in tensors]))

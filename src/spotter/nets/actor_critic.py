@@ -1,0 +1,271 @@
+"""The policy: encoder per observation leaf, trunk, action head, value head.
+
+`act` is for collecting and playing, `evaluate` for learning. Normalisation statistics live here
+and travel with the weights; nothing in this file knows about environments or algorithms.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from spotter import plugins
+from spotter.config import PolicyConfig
+from spotter.nets.heads import Distribution, Head
+from spotter.nets.layers import ACTIVATIONS, initialized, trunk
+from spotter.nets.normalize import BoundsNorm, RunningNorm, ValueNorm
+from spotter.types import Leaf, Spaces
+
+TensorObs = Mapping[str, Tensor]
+_SMALL_IMAGE = 36
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    action: Tensor
+    log_prob: Tensor
+    value: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """What the present policy says about actions taken earlier; all [B]."""
+
+    log_prob: Tensor
+    entropy: Tensor
+    value: Tensor
+
+
+class Policy(nn.Module):
+    """Actor and critic over any supported pair of spaces."""
+
+    def __init__(self, spaces: Spaces, config: PolicyConfig) -> None:
+        super().__init__()
+        self.spaces = spaces
+        self.config = config
+        has_image = any(leaf.kind == "image" for leaf in spaces.observation.values())
+        self.shared = has_image if config.shared is None else config.shared
+        self.inputs = Inputs(spaces.observation, config)
+        self.actor = Body(spaces.observation, config, has_image)
+        self.critic = self.actor if self.shared else Body(spaces.observation, config, has_image)
+        self.policy_head = Head(self.actor.features, spaces.action, config)
+        self.value_head = initialized(
+            nn.Linear(self.critic.features, 1), 1.0, config.orthogonal
+        )
+        self.value_norm = ValueNorm(self.value_head) if config.normalize_values else None
+        self.eval()
+
+    @torch.inference_mode()
+    def act(
+        self,
+        obs: TensorObs,
+        mask: Tensor | None = None,
+        generator: torch.Generator | None = None,
+        deterministic: bool = False,
+    ) -> Acted:
+        distribution, value = self(obs, mask)
+        action = distribution.mode() if deterministic else distribution.sample(generator)
+        return Acted(action, distribution.log_prob(action), value)
+
+    def evaluate(self, obs: TensorObs, action: Tensor, mask: Tensor | None = None) -> Evaluated:
+        distribution, value = self(obs, mask)
+        return Evaluated(distribution.log_prob(action), distribution.entropy(), value)
+
+    @torch.inference_mode()
+    def value(self, obs: TensorObs) -> Tensor:
+        inputs = self.inputs(obs)
+        return self._value(self.critic(inputs))
+
+    def forward(self, obs: TensorObs, mask: Tensor | None = None) -> tuple[Distribution, Tensor]:
+        inputs = self.inputs(obs)
+        actor = self.actor(inputs)
+        critic = actor if self.shared else self.critic(inputs)
+        return self.policy_head(actor, mask), self._value(critic)
+
+    def _value(self, features: Tensor) -> Tensor:
+        value: Tensor = self.value_head(features).squeeze(-1)
+        return value if self.value_norm is None else self.value_norm.restore(value)
+
+    def normalize_value(self, value: Tensor) -> Tensor:
+        """Into the units the critic learns in; the identity without PopArt."""
+        return value if self.value_norm is None else self.value_norm.normalize(value)
+
+    def observe_returns(self, target: Tensor) -> None:
+        if self.value_norm is not None:
+            self.value_norm.update(target)
+
+    def observe(self, obs: TensorObs) -> None:
+        """Let running observation statistics see [B, …]; training only, between updates."""
+        self.inputs.observe(obs)
+
+    @torch.no_grad()
+    def activations(self, obs: TensorObs) -> list[Tensor]:
+        """Outputs of every activation layer for [B, …] observations."""
+        inputs = self.inputs(obs)
+        bodies = [self.actor] if self.shared else [self.actor, self.critic]
+        return [layer for body in bodies for layer in body.activations(inputs)]
+
+    def parts(self) -> dict[str, list[nn.Parameter]]:
+        """Parameters by role: what gradient norms are reported for."""
+        trunks = {"trunk": self.actor} if self.shared else {
+            "actor_trunk": self.actor,
+            "critic_trunk": self.critic,
+        }
+        modules: dict[str, nn.Module] = {
+            **trunks,
+            "policy_head": self.policy_head,
+            "value_head": self.value_head,
+        }
+        return {name: list(module.parameters()) for name, module in modules.items()}
+
+    def critic_parameters(self) -> list[nn.Parameter]:
+        """Parameters only the critic uses."""
+        own = [] if self.shared else list(self.critic.parameters())
+        return [*own, *self.value_head.parameters()]
+
+
+class Inputs(nn.Module):
+    """Observation leaves as normalised float tensors; no learnable parameters."""
+
+    def __init__(self, leaves: Mapping[str, Leaf], config: PolicyConfig) -> None:
+        super().__init__()
+        self._leaves = dict(leaves)
+        self._norms: dict[str, nn.Module] = {}
+        for path, leaf in leaves.items():
+            norm = _normalizer(leaf, config)
+            if norm is not None:
+                self._norms[path] = norm
+                self.add_module(path.replace("/", "_"), norm)
+
+    def forward(self, obs: TensorObs) -> dict[str, Tensor]:
+        inputs: dict[str, Tensor] = {}
+        for path, leaf in self._leaves.items():
+            x = obs[path]
+            if leaf.kind == "image" and leaf.dtype == "uint8":
+                x = x.float() / 255.0
+            if path in self._norms:
+                x = self._norms[path](x)
+            inputs[path] = x
+        return inputs
+
+    def observe(self, obs: TensorObs) -> None:
+        for path, norm in self._norms.items():
+            if isinstance(norm, RunningNorm):
+                norm.update(obs[path])
+
+
+def _normalizer(leaf: Leaf, config: PolicyConfig) -> nn.Module | None:
+    if leaf.kind != "vector" or config.normalize_obs is None:
+        return None
+    return RunningNorm(leaf.shape) if config.normalize_obs == "running" else BoundsNorm(leaf)
+
+
+class Body(nn.Module):
+    """All leaves encoded, joined, and sent through the trunk."""
+
+    def __init__(self, leaves: Mapping[str, Leaf], config: PolicyConfig, has_image: bool) -> None:
+        super().__init__()
+        self._paths = list(leaves)
+        self.encoders = nn.ModuleList([_encoder(leaf, config) for leaf in leaves.values()])
+        width = sum(
+            _width(encoder, leaf)
+            for encoder, leaf in zip(self.encoders, leaves.values(), strict=True)
+        )
+        hidden = config.hidden or ((512,) if has_image else (64, 64))
+        activation = config.activation or ("relu" if has_image else "tanh")
+        self.trunk = trunk(width, hidden, activation, config.norm, config.orthogonal)
+        self.features = hidden[-1] if hidden else width
+
+    def forward(self, inputs: dict[str, Tensor]) -> Tensor:
+        features: Tensor = self.trunk(self._join(inputs))
+        return features
+
+    def _join(self, inputs: dict[str, Tensor]) -> Tensor:
+        encoded = [
+            encoder(inputs[path])
+            for path, encoder in zip(self._paths, self.encoders, strict=True)
+        ]
+        return encoded[0] if len(encoded) == 1 else torch.cat(encoded, -1)
+
+    def activations(self, inputs: dict[str, Tensor]) -> list[Tensor]:
+        kinds = tuple(ACTIVATIONS.values())
+        found: list[Tensor] = []
+        encoded: list[Tensor] = []
+        for path, encoder in zip(self._paths, self.encoders, strict=True):
+            x = inputs[path]
+            for layer in encoder if isinstance(encoder, nn.Sequential) else [encoder]:
+                x = layer(x)
+                found += [x] if isinstance(layer, kinds) else []
+            encoded.append(x)
+        x = torch.cat(encoded, -1)
+        for layer in self.trunk:
+            x = layer(x)
+            found += [x] if isinstance(layer, kinds) else []
+        return found
+
+
+def _encoder(leaf: Leaf, config: PolicyConfig) -> nn.Module:
+    if leaf.kind == "image":
+        small = min(leaf.shape[1:]) < _SMALL_IMAGE
+        auto = "impala_cnn" if small else "nature_cnn"
+        name = auto if config.encoder == "auto" else config.encoder
+        module: nn.Module = plugins.load("nets", name).build(leaf.shape, config)
+        return module
+    if leaf.kind == "discrete" or leaf.kind == "multi_discrete":
+        kinds = {"onehot": OneHot, "embedding": Embedding, "binary": Binary}
+        return kinds[config.discrete](leaf.nvec, config.embedding)
+    return nn.Identity()
+
+
+def _width(encoder: nn.Module, leaf: Leaf) -> int:
+    """Features an encoder makes of one observation, found by trying."""
+    example = torch.zeros((1, *leaf.shape), dtype=torch.long if leaf.nvec else torch.float32)
+    with torch.no_grad():
+        width: int = encoder(example).shape[-1]
+    return width
+
+
+class OneHot(nn.Module):
+    """Whole numbers below `nvec` as indicator vectors, joined."""
+
+    offsets: Tensor
+
+    def __init__(self, nvec: tuple[int, ...], _width: int) -> None:
+        super().__init__()
+        self._total = sum(nvec)
+        starts = torch.tensor([0, *nvec[:-1]]).cumsum(0)
+        self.register_buffer("offsets", starts, persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.unsqueeze(-1) if x.dim() == 1 else x
+        out = torch.zeros(x.shape[0], self._total, device=x.device)
+        return out.scatter_(-1, x + self.offsets, 1.0)
+
+
+class Embedding(nn.Module):
+    """A learnt vector per value, joined."""
+
+    def __init__(self, nvec: tuple[int, ...], width: int) -> None:
+        super().__init__()
+        self.tables = nn.ModuleList([nn.Embedding(n, width) for n in nvec])
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.unsqueeze(-1) if x.dim() == 1 else x
+        return torch.cat([table(x[:, i]) for i, table in enumerate(self.tables)], -1)
+
+
+class Binary(nn.Module):
+    """The binary digits of each number: few inputs for large spaces."""
+
+    shifts: Tensor
+
+    def __init__(self, nvec: tuple[int, ...], _width: int) -> None:
+        super().__init__()
+        bits = max(1, math.ceil(math.log2(max(max(nvec), 2))))
+        self.register_buffer("shifts", torch.arange(bits), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.unsqueeze(-1) if x.dim() == 1 else x
+        return ((x.unsqueeze(-1) >> self.shifts) & 1).float().flatten(1)

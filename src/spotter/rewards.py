@@ -1,0 +1,125 @@
+"""What the learner is paid, and by which part: weights, shaping, counts, normalisation.
+
+One mixer serves all copies, in the main process: visit counts and return statistics are shared
+between copies whatever back-end steps them, and weights can follow schedules. Scores never pass
+through here.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spotter.config import RewardConfig
+from spotter.envs.signals.base import Kind
+from spotter.envs.slices import Buffers
+from spotter.types import Progress
+
+Doubles = npt.NDArray[np.float64]
+
+
+class RewardMixer:
+    """Turns environment rewards and signal readings into the learner's reward."""
+
+    def __init__(self, config: RewardConfig, kinds: Sequence[Kind], count: int) -> None:
+        assert len(kinds) == len(config.signals)
+        self.names = ("env", *(signal.name for signal in config.signals))
+        self._config = config
+        self._kinds = kinds
+        self._potential = np.zeros((count, len(kinds)))
+        self.visits: list[dict[int, int]] = [{} for _ in kinds]
+        self.scaler = ReturnScaler(count) if config.normalize else None
+
+    def reset(self, buffers: Buffers) -> None:
+        """All copies begin a new episode."""
+        self._potential[...] = buffers.signals_start
+        if self.scaler is not None:
+            self.scaler.restart()
+
+    def mix(
+        self,
+        buffers: Buffers,
+        gamma: float,
+        progress: Progress,
+        active: npt.NDArray[np.bool_] | None = None,
+    ) -> tuple[Doubles, Doubles]:
+        """The reward [N] of this step, and its weighted parts [N, parts] before scale and clip."""
+        ended = buffers.terminated | buffers.truncated
+        parts = np.empty((len(buffers.reward), len(self.names)))
+        parts[:, 0] = self._config.weight.at(progress) * buffers.reward
+        for i, signal in enumerate(self._config.signals):
+            amount = self._amount(i, buffers, gamma, active)
+            parts[:, 1 + i] = signal.weight.at(progress) * amount
+        self._potential[...] = np.where(ended[:, None], buffers.signals_start, buffers.signals)
+        if active is not None:
+            parts[~active] = 0.0
+        reward = parts.sum(axis=1)
+        if self.scaler is not None:
+            reward = self.scaler.scale(reward, ended, gamma, active)
+        reward = reward * self._config.scale
+        if self._config.clip is not None:
+            reward = reward.clip(-self._config.clip, self._config.clip)
+        return reward, parts
+
+    def _amount(
+        self, i: int, buffers: Buffers, gamma: float, active: npt.NDArray[np.bool_] | None
+    ) -> Any:
+        reading = buffers.signals[:, i]
+        if self._kinds[i] == "potential":
+            # A terminal state has no future, so its potential is 0 (Ng et al., 1999).
+            return gamma * np.where(buffers.terminated, 0.0, reading) - self._potential[:, i]
+        if self._kinds[i] == "cell":
+            rows = range(len(reading)) if active is None else np.flatnonzero(active)
+            bonus = np.zeros(len(reading))
+            for row in rows:
+                bonus[row] = self._visit(i, int(reading[row]))
+            return bonus
+        return reading
+
+    def _visit(self, i: int, cell: int) -> float:
+        visits = self.visits[i].get(cell, 0) + 1
+        self.visits[i][cell] = visits
+        return 1 / math.sqrt(visits)
+
+
+class ReturnScaler:
+    """Divides rewards by the running standard deviation of discounted returns.
+
+    The mean is left alone, so no reward changes its sign. A copy's return starts anew when its
+    episode ends for whatever reason.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.returns = np.zeros(count)
+        self.mean = 0.0
+        self.var = 1.0
+        self.count = 0.0
+
+    def restart(self) -> None:
+        self.returns[:] = 0.0
+
+    def scale(
+        self,
+        reward: Doubles,
+        ended: npt.NDArray[np.bool_],
+        gamma: float,
+        active: npt.NDArray[np.bool_] | None,
+    ) -> Doubles:
+        playing = np.ones(len(reward), np.bool_) if active is None else active
+        self.returns[playing] = self.returns[playing] * gamma + reward[playing]
+        self._learn(self.returns[playing])
+        self.returns[ended] = 0.0
+        return reward / math.sqrt(self.var + 1e-8)
+
+    def _learn(self, sample: Doubles) -> None:
+        size = len(sample)
+        if not size:
+            return
+        total = self.count + size
+        delta = float(sample.mean()) - self.mean
+        between = delta * delta * self.count * size / total
+        self.var = (self.var * self.count + float(sample.var()) * size + between) / total
+        self.mean += delta * size / total
+        self.count = total

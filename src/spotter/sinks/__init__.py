@@ -1,0 +1,1 @@
+"""Where a run's numbers go, one file each; see `Sink` in recorder.py."""
