@@ -92,4 +92,4 @@ class A2C:
         metrics["policy/entropy"] = now.entropy.mean()
         metrics["value/explained_variance"] = F.explained_variance(batch.value, batch.target)
         metrics["net/dead_units"] = F.dead_fraction(policy.activations(batch.sample_obs()))
-        return {name: float(value) for name, value in metrics.items()}
+        return {name: value.item() for name, value in metrics.items()}

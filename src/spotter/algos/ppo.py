@@ -130,7 +130,7 @@ class PPO:
         metrics |= self.optimizer.gradient_norms()
         metrics["value/explained_variance"] = F.explained_variance(batch.value, batch.target)
         metrics["net/dead_units"] = F.dead_fraction(policy.activations(batch.sample_obs()))
-        report = {name: float(value) for name, value in metrics.items()}
+        report = {name: value.item() for name, value in metrics.items()}
         self._adapt_rate(report["policy/approx_kl"], progress)
         report |= {"ppo/epochs": epochs, "ppo/kl_stop": stopped, "ppo/lr_factor": self.lr_factor}
         return report

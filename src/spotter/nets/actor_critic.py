@@ -173,7 +173,8 @@ class Body(nn.Module):
             _width(encoder, leaf)
             for encoder, leaf in zip(self.encoders, leaves.values(), strict=True)
         )
-        hidden = config.hidden or ((512,) if has_image else (64, 64))
+        default = (512,) if has_image else (64, 64)
+        hidden = default if config.hidden is None else config.hidden
         activation = config.activation or ("relu" if has_image else "tanh")
         self.trunk = trunk(width, hidden, activation, config.norm, config.orthogonal)
         self.features = hidden[-1] if hidden else width

@@ -1,0 +1,149 @@
+"""Does every recipe keep its promise? Trains each `expect:` block over several seeds.
+
+    python benchmarks/learn.py                          all recipes, prints the table
+    python benchmarks/learn.py CartPole-v1:ppo          one of them
+    python benchmarks/learn.py --write docs/results.md  and refresh the page
+
+Scores are mean raw returns on test seeds. Exits 1 if any seed misses its promise.
+"""
+
+import argparse
+import os
+import platform
+import statistics
+import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from datetime import date
+from importlib.metadata import version
+from multiprocessing import get_context
+from pathlib import Path
+
+from spotter.config import recipes, resolve
+
+_START, _END = "<!-- results:start -->", "<!-- results:end -->"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    address: str
+    seed: int
+    score: float
+    env_steps: int
+    seconds: float
+    kept: bool
+
+
+def addresses() -> list[str]:
+    """Every variant with a promise."""
+    found = []
+    for name, path in recipes.files().items():
+        for variant in recipes.variants(recipes.open_source(path)):
+            if resolve(f"{name}:{variant}").expect is not None:
+                found.append(f"{name}:{variant}")
+    return found
+
+
+def run(address: str, seed: int) -> Outcome:
+    from spotter.train import train
+
+    resolved = resolve(address, {"seed": seed})
+    assert resolved.expect is not None
+    result = train(resolved.config)
+    assert result.score is not None
+    kept = result.score >= resolved.expect.score and result.env_steps <= _latest(address)
+    return Outcome(address, seed, result.score, result.env_steps, result.seconds, kept)
+
+
+def _latest(address: str) -> int:
+    """The promised step count, plus the rollout that was under way when it passed."""
+    resolved = resolve(address)
+    assert resolved.expect is not None
+    config = resolved.config
+    rollout = config.env.count * getattr(config.algo, "steps", 0)
+    episodes = config.env.count * getattr(config.algo, "episodes", 0) * 1000
+    return resolved.expect.env_steps + rollout + episodes
+
+
+def row(address: str, outcomes: list[Outcome]) -> str:
+    resolved = resolve(address)
+    assert resolved.expect is not None
+    scores = [outcome.score for outcome in outcomes]
+    steps = [outcome.env_steps for outcome in outcomes]
+    kept = sum(outcome.kept for outcome in outcomes)
+    best = optimum(address)
+    return (
+        f"| {address} | {resolved.expect.score:g} | {kept}/{len(outcomes)} "
+        f"| {statistics.fmean(scores):.2f} | {min(scores):.2f} "
+        f"| {'' if best is None else f'{best:.2f}'} "
+        f"| {statistics.median(steps):,.0f} | {max(steps):,} "
+        f"| {statistics.median(o.seconds for o in outcomes):.0f} |"
+    )
+
+
+def optimum(address: str) -> float | None:
+    """What value iteration says, for environments that publish their transition table."""
+    env = resolve(address).config.env
+    if env.family != "toy_text":
+        return None
+    from spotter.envs.toy_text import optimum as solve
+
+    return solve(env)
+
+
+def table(outcomes: dict[str, list[Outcome]]) -> str:
+    head = (
+        "| recipe | promised | seeds that kept it | mean score | worst seed | optimum "
+        "| env steps (median) | env steps (most) | seconds (median) |\n"
+        "|---|---|---|---|---|---|---|---|---|"
+    )
+    return "\n".join([head, *(row(address, outcomes[address]) for address in outcomes)])
+
+
+def report(outcomes: dict[str, list[Outcome]]) -> str:
+    cores = os.cpu_count()
+    versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "gymnasium", "numpy"))
+    return (
+        f"{_START}\nMeasured {date.today()} on {cores} cores ({platform.machine()}, "
+        f"Python {platform.python_version()}, {versions}).\n\n{table(outcomes)}\n{_END}"
+    )
+
+
+def write(path: Path, text: str) -> None:
+    """Replace the part of a page between the markers."""
+    page = path.read_text(encoding="utf-8")
+    before, _, rest = page.partition(_START)
+    _, _, after = rest.partition(_END)
+    path.write_text(before + text + after, encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("address", nargs="*", help="recipes to train; default: all")
+    parser.add_argument("--seeds", type=int, help="how many seeds; default: as promised")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
+    parser.add_argument("--write", type=Path, help="page whose results table to replace")
+    args = parser.parse_args()
+
+    wanted = args.address or addresses()
+    outcomes: dict[str, list[Outcome]] = {}
+    tasks: list[tuple[str, int]] = []
+    for address in wanted:
+        expect = resolve(address).expect
+        if expect is None:
+            parser.error(f"{address} promises nothing: it has no `expect` block")
+        outcomes[address] = []
+        tasks += [(address, seed) for seed in range(1, (args.seeds or expect.seeds) + 1)]
+    with ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn")) as pool:
+        for done in as_completed(pool.submit(run, *task) for task in tasks):
+            outcome = done.result()
+            outcomes[outcome.address].append(outcome)
+            print(outcome, file=sys.stderr, flush=True)
+    print(table(outcomes))
+    if args.write:
+        write(args.write, report(outcomes))
+    return 0 if all(o.kept for group in outcomes.values() for o in group) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
