@@ -5,4 +5,19 @@
     print(result.score)
 """
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spotter.api import resolve, train
+
 __version__ = "0.1.0"
+__all__ = ["__version__", "resolve", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    """torch is loaded on first use, not on import."""
+    if name in __all__:
+        from spotter import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'spotter' has no attribute '{name}'")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from spotter.config import AlgoConfig, RunConfig, Whole
 from spotter.metrics.spec import MetricSpec
@@ -28,6 +28,15 @@ _KL_SLACK = 1.5  # the target is a mean; single minibatches scatter around it
 _LR_STEP, _LR_RANGE = 1.5, (0.01, 10.0)
 
 
+def _samples_or_fraction(value: Any) -> Any:
+    """`1` is one sample, `1.0` the whole rollout, `5e2` five hundred samples."""
+    if isinstance(value, float) and value > 1:
+        if not value.is_integer():
+            raise ValueError("a number of samples must be whole; fractions go up to 1.0")
+        return int(value)
+    return value
+
+
 class Config(AlgoConfig):
     """Settings of PPO."""
 
@@ -35,7 +44,7 @@ class Config(AlgoConfig):
 
     name: Literal["ppo"] = "ppo"
     steps: Whole = Field(128, ge=1, description="Vector steps per rollout.")
-    minibatch: Whole | float = Field(
+    minibatch: Annotated[int | float, BeforeValidator(_samples_or_fraction)] = Field(
         0.25, gt=0, description="Samples; a float up to 1.0 is a fraction of the rollout."
     )
     epochs: Annotated[Schedule, within(1)] = Field(constant(4), description="Passes per rollout.")

@@ -1,12 +1,14 @@
 """Config: data outside, typed inside. `resolve()` is the door."""
 
-from spotter.config.load import Layer, Resolved, resolve, validate
+from spotter.config.layers import Layer
+from spotter.config.load import Resolved, resolve, validate
 from spotter.config.models import (
     AlgoConfig,
     BudgetConfig,
     EnvConfig,
     EvalConfig,
     Expect,
+    FreeForm,
     PolicyConfig,
     RewardConfig,
     RunConfig,
@@ -22,6 +24,7 @@ __all__ = [
     "EnvConfig",
     "EvalConfig",
     "Expect",
+    "FreeForm",
     "Layer",
     "PolicyConfig",
     "Resolved",

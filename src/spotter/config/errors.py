@@ -1,115 +1,186 @@
 """Validation errors as one clear sentence: what is wrong, where, and the nearest valid thing."""
 
-from collections.abc import Callable
-from typing import Any
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from spotter.plugins import did_you_mean, nearest
+from spotter import plugins
+from spotter.config import tree
+from spotter.config.models import AlgoConfig, Plugin
+from spotter.config.overrides import COMMAND_LINE
+from spotter.config.words import listed, shown
 from spotter.types import UserError
 
-Locate = Callable[[tuple[str | int, ...]], str]
+Locate = Callable[[tree.Path], str]
 """Path of a setting -> where it was written, e.g. `recipes/CartPole-v1.yaml:12`, or empty."""
 
+_KINDS: Final = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "string_type": "text",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a map",
+    "model_type": "a map of settings",
+    "model_attributes_type": "a map of settings",
+}
+_BOUNDS: Final = {
+    "greater_than": ("above", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than": ("below", "lt"),
+    "less_than_equal": ("at most", "le"),
+}
+# A validator's message that starts like this continues the setting's name as one sentence.
+_VERBS: Final = ("should", "must", "needs", "cannot", "names")
 
-def explain(error: ValidationError, root: type[BaseModel], data: Any, locate: Locate) -> UserError:
-    """The first problem as a sentence, with a count of the others."""
-    details = error.errors(include_url=False)
-    first = min(details, key=_importance)
-    path = tuple(part for part in first["loc"] if not _is_internal(part))
-    sentence = _sentence(first, path, data, root)
-    place = locate(path)
-    more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
+
+def explain(error: ValidationError, root: tree.Model, data: Any, locate: Locate) -> UserError:
+    """The most telling problem as a sentence, with a count of the others."""
+    problems: dict[tree.Path, list[ErrorDetails]] = {}
+    for detail in error.errors(include_url=False):
+        problems.setdefault(_written_path(detail, data), []).append(detail)
+    # A misspelt key explains the missing one beside it, so it comes first.
+    path = min(problems, key=lambda path: problems[path][0]["type"] != "extra_forbidden")
+    sentence = _sentence(problems[path], path, data, root)
+    place = _place(path, sentence, data, root, locate)
+    others = len(problems) - 1
+    more = f" (and {others} more problem{'s' * (others > 1)})" if others else ""
     return UserError(f"{place + ': ' if place else ''}{sentence}{more}")
 
 
-def _importance(detail: ErrorDetails) -> int:
-    """A misspelt key explains the missing one beside it, so it comes first."""
-    return 0 if detail["type"] == "extra_forbidden" else 1
+def _written_path(detail: ErrorDetails, data: Any) -> tree.Path:
+    """The path without the union branches and validators that pydantic adds to it."""
+    *parents, last = detail["loc"] or ("",)
+    path: tree.Path = ()
+    for part in parents:
+        if _is_written(data, part):
+            path, data = (*path, part), data[part]
+    if last != "" and (_is_written(data, last) or detail["type"] == "missing"):
+        path = (*path, last)
+    return path
 
 
-def _is_internal(part: str | int) -> bool:
-    """pydantic names union branches and validators in the path; users wrote none of those."""
-    return isinstance(part, str) and ("[" in part or part in {"Schedule", "int", "float", "bool"})
+def _is_written(node: Any, part: str | int) -> bool:
+    if isinstance(part, int):
+        return isinstance(node, list | tuple) and part < len(node)
+    return isinstance(node, dict) and part in node
 
 
-def dotted(path: tuple[str | int, ...]) -> str:
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
-    return text
+def _place(path: tree.Path, sentence: str, data: Any, root: tree.Model, locate: Locate) -> str:
+    """Where to look: the setting, the name that picked its plug-in, or one the sentence names."""
+    model = tree.model_at(root, path, data)
+    if model is not None and issubclass(model, Plugin) and locate((*path, model.picked_by)):
+        return locate((*path, model.picked_by))
+    if path:
+        return locate(path)
+    named = [tuple(name.split(".")) for name in re.findall(r"[a-z_]+(?:\.[a-z_]+)+", sentence)]
+    places = [place for name in named if (place := locate(name))]
+    # Two settings at odds: what was typed just now is the likelier culprit.
+    return COMMAND_LINE if COMMAND_LINE in places else next(iter(places), "")
 
 
-def _sentence(detail: ErrorDetails, path: tuple[str | int, ...], data: Any, root: type) -> str:
-    name = dotted(path)
+def _sentence(details: list[ErrorDetails], path: tree.Path, data: Any, root: tree.Model) -> str:
+    name, detail = tree.dotted(path), details[0]
     if detail["type"] == "extra_forbidden":
         return unknown_key(path, data, root)
     if detail["type"] == "missing":
         return f"{name} is missing"
-    message = detail["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    if not path:
+    got = detail["input"]
+    if detail["type"] in ("value_error", "assertion_error"):
+        message = str(detail["ctx"]["error"])
+        model = tree.model_at(root, path, data)
+        if message.startswith("unknown ") and model is not None and issubclass(model, Plugin):
+            name = f"{name}.{model.picked_by}"
+        return _own_sentence(name, message, got)
+    return f"{name} should be {_wish(details)}, got {shown(got)}{_near_choice(detail)}"
+
+
+def _own_sentence(name: str, message: str, got: Any) -> str:
+    """What a validator of ours, or of a plug-in, had to say."""
+    if not name:
         return message
-    got = detail.get("input")
-    if detail["type"] == "value_error":
-        shown = f" (got {got!r})" if isinstance(got, int | float | str) else ""
-        return f"{name}: {message}{shown}"
-    wish = message[0].lower() + message[1:].removeprefix("nput should ")
-    return f"{name} should {wish.removeprefix('i')}, got {got!r}"
+    if not message.startswith(_VERBS):
+        return f"{name}: {message}"
+    told = ", got " in message or (isinstance(got, dict) and not message.startswith("should stay"))
+    return f"{name} {message}{'' if told else f', got {shown(got)}'}"
 
 
-def unknown_key(path: tuple[str | int, ...], data: Any, root: type) -> str:
-    """`algo.clp is not a setting; did you mean algo.clip?`, looking in other sections as well."""
-    siblings = _siblings(path, data, root)
-    key = str(path[-1])
-    prefix = dotted(path[:-1])
-    here = nearest(key, siblings)
-    if here is None:
-        elsewhere = nearest(dotted(path), known_paths(root)) or _same_leaf(key, root)
-        if elsewhere:
-            return f"{dotted(path)} is not a setting; did you mean {elsewhere}?"
-        return f"{dotted(path)} is not a setting{did_you_mean(key, siblings)}"
-    return f"{dotted(path)} is not a setting; did you mean {prefix + '.' if prefix else ''}{here}?"
+def _wish(details: list[ErrorDetails]) -> str:
+    """What the value should have been; several details are branches of one union."""
+    wishes = dict.fromkeys(_one_wish(detail) for detail in details)
+    if "a number" in wishes:
+        wishes.pop("a whole number", None)
+    return listed(list(wishes))
 
 
-def _same_leaf(key: str, root: type) -> str | None:
-    return next((path for path in known_paths(root) if path.rsplit(".", 1)[-1] == key), None)
+def _one_wish(detail: ErrorDetails) -> str:
+    kind, ctx = detail["type"], detail.get("ctx", {})
+    if kind in _KINDS:
+        return _KINDS[kind]
+    if kind in _BOUNDS:
+        word, key = _BOUNDS[kind]
+        return f"{word} {ctx[key]}"
+    if kind == "literal_error":
+        return listed(_choices(detail))
+    if kind in ("too_short", "too_long"):
+        few = "at least" if kind == "too_short" else "at most"
+        return f"a list of {few} {ctx.get('min_length', ctx.get('max_length'))} items"
+    return detail["msg"].removeprefix("Input should be ")
 
 
-def _siblings(path: tuple[str | int, ...], data: Any, root: type) -> list[str]:
-    """Field names of the model the unknown key stands in."""
-    from spotter import plugins
-
-    model: Any = root
-    node = data
-    for part in path[:-1]:
-        node = _child(node, part)
-        if isinstance(part, int):
-            kind, key = ("signals", "source") if "signals" in path else ("wrappers", "name")
-            model = plugins.load(kind, node[key]).Config
-            continue
-        field = getattr(model, "model_fields", {}).get(part)
-        annotation = field.annotation if field else None
-        if part == "algo" and isinstance(node, dict) and "name" in node:
-            annotation = plugins.load("algos", node["name"]).Config
-        model = annotation
-    return [f.alias or name for name, f in getattr(model, "model_fields", {}).items()]
+def _choices(detail: ErrorDetails) -> list[str]:
+    return re.findall(r"'([^']*)'", detail.get("ctx", {}).get("expected", ""))
 
 
-def _child(node: Any, part: str | int) -> Any:
-    try:
-        return node[part]
-    except (KeyError, IndexError, TypeError):
-        return None
+def _near_choice(detail: ErrorDetails) -> str:
+    choices, got = _choices(detail), detail["input"]
+    near = plugins.nearest(got, choices) if isinstance(got, str) and len(choices) > 1 else None
+    return f"; did you mean {near}?" if near else ""
 
 
-def known_paths(model: type, prefix: str = "") -> list[str]:
-    """Dotted names of every setting below a model, plug-in sections by their common fields."""
-    paths: list[str] = []
-    for name, field in getattr(model, "model_fields", {}).items():
-        annotation = field.annotation
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel) and name != "weight":
-            paths += known_paths(annotation, f"{prefix}{name}.")
-        else:
-            paths.append(f"{prefix}{name}")
-    return paths
+def unknown_key(path: tree.Path, data: Any, root: tree.Model, also: Sequence[str] = ()) -> str:
+    """`algo.clp is not a setting; did you mean algo.clip?`
+
+    A near miss in the same section comes first, then the same key elsewhere, then what is alike.
+    `also` are keys that stand beside the fields of the section.
+    """
+    section, key = tree.model_at(root, path[:-1], data), str(path[-1])
+    beside = [*(tree.keys(section) if section else ()), *also]
+    prefix = tree.dotted(path[:-1])
+    here = plugins.nearest(key, beside)
+    is_typo = here is not None and plugins.mistakes(key.lower(), here.lower()) <= 1
+    if not is_typo and (elsewhere := _elsewhere(key, path, data, root)):
+        return elsewhere
+    if here:
+        meant = f"{prefix}.{here}" if prefix else here
+        return f"{tree.dotted(path)} is not a setting; did you mean {meant}?"
+    near = plugins.nearest(tree.dotted(path), tree.paths(root, data))
+    if near:
+        return f"{tree.dotted(path)} is not a setting; did you mean {near}?"
+    place = f" {prefix} has" if prefix else " the sections are"
+    return f"{tree.dotted(path)} is not a setting;{place} {listed(beside, 'and')}"
+
+
+def _elsewhere(key: str, path: tree.Path, data: Any, root: tree.Model) -> str:
+    """The same key in another algorithm, or in another section."""
+    if path[:-1] == ("algo",):
+        owners = [name for name in plugins.names("algos") if key in _algo_keys(name)]
+        if owners:
+            mine = tree.value_at(data, ("algo", "name"))
+            return f"algo.{key} is a setting of {listed(owners, 'and')}, not of {mine}"
+    known = tree.paths(root, data)
+    match = next((name for name in known if name.rsplit(".", 1)[-1] == key), None)
+    return f"{tree.dotted(path)} is not a setting; did you mean {match}?" if match else ""
+
+
+def _algo_keys(name: str) -> list[str]:
+    config: type[BaseModel] = AlgoConfig.chosen({"name": name})
+    return tree.keys(config)

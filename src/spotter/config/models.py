@@ -5,30 +5,40 @@ here they appear as the base class and are resolved by name while validating. No
 derived from another one, and none is a secret.
 """
 
+import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
     SerializeAsAny,
+    ValidatorFunctionWrapHandler,
     WrapValidator,
     model_validator,
 )
 
 from spotter import plugins
+from spotter.config.overrides import merge  # noqa: F401
+from spotter.config.words import shown
 from spotter.schedules import Schedule, constant, within
 from spotter.types import UserError
 
-_SECRET_WORDS = ("password", "passwd", "secret", "api_key", "apikey", "token", "credential")
+_SECRET_WORDS = {"password", "passwd", "secret", "token", "credential", "credentials", "apikey"}
 
 
 class Settings(BaseModel):
     """Base of every config section: unknown keys, wrong types and later changes are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    @classmethod
+    def from_data(cls, data: Any) -> Self:
+        """Validate what was written in a file or on the command line, where only aliases count."""
+        return cls.model_validate(data, by_alias=True, by_name=False)
 
 
 def _whole(value: Any) -> Any:
@@ -41,13 +51,25 @@ Whole = Annotated[int, BeforeValidator(_whole)]
 
 
 def _refuse_secrets(value: Any) -> Any:
-    for key in value if isinstance(value, dict) else ():
-        if any(word in str(key).lower() for word in _SECRET_WORDS):
-            raise ValueError(
-                f"'{key}' looks like a secret; configs are saved and shared, "
-                "so pass secrets in environment variables"
-            )
+    """Look at the keys all the way down; the values are never shown."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if _is_secret(str(key)):
+                raise ValueError(
+                    f"should not hold '{key}', which looks like a secret: configs are saved and "
+                    "shared, so pass secrets in environment variables"
+                )
+            _refuse_secrets(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            _refuse_secrets(inner)
     return value
+
+
+def _is_secret(key: str) -> bool:
+    """Whole words only: `access_token` and `apiKey` are secrets, `max_tokens` is none."""
+    words = re.sub(r"([a-z])([A-Z])", r"\1_\2", key).lower().replace("-", "_").split("_")
+    return bool(_SECRET_WORDS & set(words)) or "api_key" in "_".join(words)
 
 
 FreeForm = Annotated[dict[str, Any], BeforeValidator(_refuse_secrets)]
@@ -55,30 +77,61 @@ FreeForm = Annotated[dict[str, Any], BeforeValidator(_refuse_secrets)]
 
 
 class Plugin(Settings):
-    """A section whose `name` picks a plug-in file, which brings the rest of the fields."""
+    """A section in which one key picks a plug-in file, which brings the rest of the fields."""
+
+    plugin_kind: ClassVar[str] = ""
+    picked_by: ClassVar[str] = "name"
 
     name: str
 
+    @classmethod
+    def chosen(cls, data: Any) -> "type[Plugin]":
+        """The `Config` of the plug-in a section names; `UserError` if it names none."""
+        known = ", ".join(plugins.names(cls.plugin_kind))
+        key = cls.picked_by
+        if not isinstance(data, Mapping):
+            wish = f"such as {{{key}: {data}}}" if isinstance(data, str) else f"with `{key}`"
+            raise UserError(f"should be a map {wish}, got {shown(data)}")
+        name = data.get(key)
+        if name is None:
+            typo = plugins.nearest(key, [str(other) for other in data])
+            hint = f"`{typo}` looks like a misspelling of it" if typo else f"known: {known}"
+            raise UserError(f"needs `{key}`; {hint}")
+        if not isinstance(name, str):
+            raise UserError(f"needs text as `{key}`, got {shown(name)}; known: {known}")
+        config = getattr(plugins.load(cls.plugin_kind, name), "Config", None)
+        if not (isinstance(config, type) and issubclass(config, cls)):
+            raise UserError(f"names {name}, which has no Config made from {cls.__name__}")
+        return config
 
-def plugin_field(kind: str) -> WrapValidator:
+
+def _plugin(base: type[Plugin]) -> WrapValidator:
     """Validate a section with the `Config` of the plug-in it names."""
 
-    def validate(data: Any, handler: Any) -> Any:
+    def validate(data: Any, handler: ValidatorFunctionWrapHandler) -> Any:
         if isinstance(data, Plugin):
-            return data
-        if not isinstance(data, dict) or not isinstance(data.get("name"), str):
-            raise ValueError(f"needs `name`; known: {', '.join(plugins.names(kind))}")
-        try:
-            module = plugins.load(kind, data["name"])
-        except UserError as error:
-            raise ValueError(str(error)) from error
-        return module.Config.model_validate(data)
+            return handler(data)
+        # a UserError is a ValueError, so pydantic adds the path and carries on
+        return base.chosen(data).from_data(data)
 
     return WrapValidator(validate)
 
 
+def _known_to(kind: str, *also: str) -> AfterValidator:
+    """The name of a plug-in that is loaded later."""
+
+    def check(name: str) -> str:
+        if name not in also and not plugins.exists(kind, name):
+            raise ValueError(plugins.unknown(kind, name))
+        return name
+
+    return AfterValidator(check)
+
+
 class WrapperConfig(Plugin):
     """One environment wrapper; see envs/wrappers/."""
+
+    plugin_kind: ClassVar[str] = "wrappers"
 
     train_only: bool = Field(False, description="Leave it out in evaluation and play.")
 
@@ -86,32 +139,32 @@ class WrapperConfig(Plugin):
 class SignalConfig(Plugin):
     """One named extra reward; see envs/signals/."""
 
+    plugin_kind: ClassVar[str] = "signals"
+    picked_by: ClassVar[str] = "source"
+
+    name: str = Field("", description="What you call it in charts; the source if left out.")
     source: str = Field(description="Which signal: a file in envs/signals/.")
     weight: Schedule = constant(1.0)
 
-
-def _signal(data: Any, handler: Any) -> Any:
-    """Signals have two names: `source` picks the file, `name` is what the user calls it."""
-    if isinstance(data, SignalConfig):
+    @model_validator(mode="before")
+    @classmethod
+    def _named_after_source(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "source" in data:
+            return {"name": data["source"], **data}
         return data
-    if not isinstance(data, dict) or not isinstance(data.get("source"), str):
-        raise ValueError(f"needs `source`; known: {', '.join(plugins.names('signals'))}")
-    try:
-        module = plugins.load("signals", data["source"])
-    except UserError as error:
-        raise ValueError(str(error)) from error
-    return module.Config.model_validate({"name": data["source"], **data})
 
 
-AnyWrapper = Annotated[SerializeAsAny[WrapperConfig], plugin_field("wrappers")]
-AnySignal = Annotated[SerializeAsAny[SignalConfig], WrapValidator(_signal)]
+AnyWrapper = Annotated[SerializeAsAny[WrapperConfig], _plugin(WrapperConfig)]
+AnySignal = Annotated[SerializeAsAny[SignalConfig], _plugin(SignalConfig)]
 
 
 class EnvConfig(Settings):
     """Which environment, how many copies, and what stands between it and the policy."""
 
     id: str = Field("", description="A Gymnasium id, or package:Id to import the package first.")
-    family: str = Field("", description="Which file in envs/ makes and describes it.")
+    family: Annotated[str, _known_to("envs", "")] = Field(
+        "", description="Which file in envs/ makes and describes it."
+    )
     kwargs: FreeForm = Field({}, description="Arguments of the environment's constructor.")
     count: Whole = Field(8, ge=1, description="Copies stepped together.")
     backend: Literal["auto", "sync", "process"] = Field(
@@ -123,7 +176,7 @@ class EnvConfig(Settings):
     time_limit: Whole | None = Field(
         None, ge=1, description="Truncate episodes after this many env steps."
     )
-    mask: bool = Field(True, description="Use the valid-action mask where the environment gives one.")
+    mask: bool = Field(True, description="Use the valid-action mask where there is one.")
     threshold: float | None = Field(
         None, description="Score that counts as solved; null: the family's own."
     )
@@ -153,7 +206,9 @@ class RewardConfig(Settings):
 class PolicyConfig(Settings):
     """The network: encoder per observation leaf, trunk, heads."""
 
-    encoder: str = Field("auto", description="For images; auto picks by size. A file in nets/.")
+    encoder: Annotated[str, _known_to("nets", "auto")] = Field(
+        "auto", description="For images; auto picks by size. A file in nets/."
+    )
     hidden: tuple[Whole, ...] | None = Field(
         None, strict=False, description="Trunk layer widths; null: [64, 64], or [512] for images."
     )
@@ -182,12 +237,14 @@ class PolicyConfig(Settings):
     @model_validator(mode="after")
     def _positive(self) -> Self:
         if self.hidden is not None and any(width < 1 for width in self.hidden):
-            raise ValueError("every width in `hidden` must be at least 1")
+            raise ValueError("needs every width in `hidden` to be at least 1")
         return self
 
 
 class AlgoConfig(Plugin):
     """What every algorithm has; the rest is in algos/<name>.py."""
+
+    plugin_kind: ClassVar[str] = "algos"
 
     lr: Annotated[Schedule, within(0)] = constant(3e-4)
     critic_lr: Annotated[Schedule, within(0)] | None = Field(
@@ -225,7 +282,7 @@ class RunConfig(Settings):
     env: EnvConfig
     reward: RewardConfig = RewardConfig()
     policy: PolicyConfig = PolicyConfig()
-    algo: Annotated[SerializeAsAny[AlgoConfig], plugin_field("algos")]
+    algo: Annotated[SerializeAsAny[AlgoConfig], _plugin(AlgoConfig)]
     eval: EvalConfig = EvalConfig()
     budget: BudgetConfig = BudgetConfig()
     seed: Whole = Field(1, ge=0, lt=2**31)
@@ -264,17 +321,17 @@ class RunConfig(Settings):
 
     def schedules(self) -> Iterator[tuple[str, Schedule]]:
         """Every schedulable setting with its dotted name."""
-        for name in type(self.algo).model_fields:
+        for name, info in type(self.algo).model_fields.items():
             value = getattr(self.algo, name)
             if isinstance(value, Schedule):
-                yield f"algo.{name}", value
+                yield f"algo.{info.alias or name}", value
         yield "reward.weight", self.reward.weight
         for signal in self.reward.signals:
             yield f"reward.{signal.name}", signal.weight
 
     def as_data(self) -> dict[str, Any]:
         """Plain maps and numbers, canonical order: what is saved and printed."""
-        data = self.model_dump(mode="json")
+        data = self.model_dump(mode="json", by_alias=True)
         assert isinstance(data, dict)
         return data
 
@@ -285,20 +342,3 @@ class Expect(Settings):
     score: float
     env_steps: Whole = Field(ge=1, description="By when, at the latest.")
     seeds: Whole = Field(3, ge=3)
-
-
-def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Maps merge key by key; everything else, null and lists included, replaces."""
-    merged = dict(base)
-    for key, value in over.items():
-        old = merged.get(key)
-        if isinstance(value, Mapping) and isinstance(old, Mapping) and not _replaces(old, value):
-            merged[key] = merge(old, value)
-        else:
-            merged[key] = value
-    return merged
-
-
-def _replaces(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """A schedule is one value: `{points: …}` over `{start: …}` must not blend into nonsense."""
-    return any({"start", "points"} & set(schedule) for schedule in (old, new))

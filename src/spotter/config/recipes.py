@@ -18,17 +18,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap
-from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.comments import CommentedMap, TaggedScalar
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.scalarbool import ScalarBoolean
 
 from spotter.plugins import did_you_mean
 from spotter.types import UserError
 
 PACKAGED: Final = Path(__file__).parent.parent / "recipes"
 LOCAL: Final = Path("recipes")
+SUFFIXES: Final = (".yaml", ".yml")
 TOP_KEYS: Final = ("family", "description", "base", "variants")
 FAMILY_KEYS: Final = ("description", "matches", "base")
 VARIANT_EXTRAS: Final = ("description", "expect")
+_DEEPEST: Final = 40
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,8 @@ class Source:
         line = 0
         for key in keys:
             try:
-                mark = node.lc.key(key) if isinstance(node, Mapping) else node.lc.item(key)
+                marks, is_list = node.lc, isinstance(node, list)
+                mark = marks.item(key) if is_list else marks.key(key)
                 node = node[key]
             except (AttributeError, KeyError, IndexError, TypeError):
                 break
@@ -52,43 +56,72 @@ class Source:
         return f"{self.path}:{line + 1}"
 
     def section(self, *keys: str) -> dict[str, Any]:
+        """The map at a path, as ordinary containers; empty if there is none."""
         node: Any = self.data
         for key in keys:
-            node = (node or {}).get(key)
-        return plain(node or {})
+            node = node.get(key) if isinstance(node, Mapping) else None
+        return plain(node) if isinstance(node, Mapping) else {}
 
 
 def plain(node: Any) -> Any:
-    """ruamel's annotated containers as ordinary ones."""
+    """ruamel's annotated containers and numbers as ordinary ones."""
     if isinstance(node, Mapping):
         return {str(key): plain(value) for key, value in node.items()}
     if isinstance(node, list):
         return [plain(value) for value in node]
-    if isinstance(node, bool) or node is None:
-        return node
-    for kind in (int, float, str):
+    if isinstance(node, ScalarBoolean):
+        return bool(node)
+    for kind in (bool, int, float, str):
         if isinstance(node, kind):
             return kind(node)
     return node
 
 
-def parse(text: str, name: str) -> Any:
+def parse(text: str, name: str, lines: bool = True) -> Any:
     """YAML 1.2 with line numbers; a syntax error is one sentence."""
     try:
-        return YAML(typ="rt").load(text)
+        data = YAML(typ="rt").load(text)
     except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise UserError(f"{name}:{line}: not valid YAML: {error.problem or error.context}") from error
+        mark = error.problem_mark or error.context_mark
+        place = f"{name}:{mark.line + 1}" if lines and mark else name
+        problem = " ".join(str(error.problem or error.context).split())
+        raise UserError(f"{place}: not valid YAML: {problem}") from error
+    except (YAMLError, ValueError) as error:  # a ValueError is a bad date or number
+        problem = " ".join(str(error).split())
+        raise UserError(f"{name}: not valid YAML: {problem}") from error
+    _refuse_exotic(data, name)
+    return data
+
+
+def _refuse_exotic(node: Any, name: str, depth: int = 0) -> None:
+    """Dates, tags and maps that contain themselves are YAML, but no settings."""
+    if depth > _DEEPEST:
+        raise UserError(f"{name}: nested too deeply")
+    if isinstance(node, Mapping | list):
+        for inner in node.values() if isinstance(node, Mapping) else node:
+            _refuse_exotic(inner, name, depth + 1)
+    elif node is not None and not isinstance(node, str | int | float):
+        if isinstance(node, TaggedScalar):
+            raise UserError(f"{name}: the YAML tag {node.tag.value} means nothing here")
+        raise UserError(f"{name}: {node} is no text, number, list or map; put it in quotes")
+
+
+def read_text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8")  # as it is: no translation of line ends
+    except FileNotFoundError:
+        raise UserError(f"there is no file {path}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not a text file in UTF-8") from error
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def read(path: Path) -> Source:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot be read: {error}") from error
-    data = parse(text, str(path))
+    data = parse(read_text(path), str(path))
     if not isinstance(data, CommentedMap):
-        raise UserError(f"{path}: expected a map of {', '.join(TOP_KEYS)}")
+        allowed = FAMILY_KEYS if is_family(path) else TOP_KEYS
+        raise UserError(f"{path}: should be a map with {', '.join(allowed)}")
     return Source(path, data)
 
 
@@ -96,21 +129,33 @@ def _folders() -> Iterator[Path]:
     yield from (folder for folder in (LOCAL, PACKAGED) if folder.is_dir())
 
 
+def in_folder(folder: Path) -> list[Path]:
+    """Every recipe and family file of a folder, sorted."""
+    return sorted(path for suffix in SUFFIXES for path in folder.rglob(f"*{suffix}"))
+
+
+def name_of(path: Path) -> str:
+    """What a recipe file is called: its place below a recipes folder, else its file name."""
+    for folder in _folders():
+        if path.resolve().is_relative_to(folder.resolve()):
+            return path.resolve().relative_to(folder.resolve()).with_suffix("").as_posix()
+    return path.stem
+
+
 def files() -> dict[str, Path]:
     """Recipe name -> file; the working folder's recipes hide packaged ones of the same name."""
     found: dict[str, Path] = {}
     for folder in _folders():
-        for path in sorted(folder.rglob("*.yaml")):
-            name = path.relative_to(folder).with_suffix("").as_posix()
-            if not name.startswith("families/"):
-                found.setdefault(name, path)
+        for path in in_folder(folder):
+            if not is_family(path):
+                found.setdefault(path.relative_to(folder).with_suffix("").as_posix(), path)
     return found
 
 
 def family_files() -> dict[str, Path]:
     found: dict[str, Path] = {}
     for folder in _folders():
-        for path in sorted((folder / "families").glob("*.yaml")):
+        for path in in_folder(folder / "families"):
             found.setdefault(path.stem, path)
     return found
 
@@ -120,13 +165,17 @@ def is_family(path: Path) -> bool:
 
 
 @cache
-def _read_cached(path: Path, modified: float) -> Source:
+def _read_cached(path: Path, folder: Path, modified_ns: int, size: int) -> Source:
     return read(path)
 
 
 def open_source(path: Path) -> Source:
     """Read once per change: listing and resolving touch the same files many times."""
-    return _read_cached(path, path.stat().st_mtime)
+    try:
+        stat = path.stat()
+    except OSError:
+        return read(path)  # which says what is wrong with it
+    return _read_cached(path, Path.cwd(), stat.st_mtime_ns, stat.st_size)
 
 
 def family(name: str) -> Source:
@@ -140,8 +189,10 @@ def family_of(env_id: str) -> str:
     """The family whose `matches` patterns cover an id; `gymnasium` takes all the others."""
     bare = env_id.rsplit(":", 1)[-1]
     for name, path in family_files().items():
-        patterns = open_source(path).data.get("matches") or []
-        if any(fnmatch.fnmatchcase(bare, pattern) for pattern in patterns):
+        patterns = open_source(path).data.get("matches")
+        if isinstance(patterns, list) and any(
+            fnmatch.fnmatchcase(bare, str(pattern)) for pattern in patterns
+        ):
             return name
     return "gymnasium"
 

@@ -4,6 +4,7 @@ A family module has two functions. `make` builds one bare copy (no wrappers, no 
 asked); `describe` says what Gymnasium does not: names, score range, solved threshold, keys.
 """
 
+import importlib
 from typing import Any, Protocol
 
 import gymnasium as gym
@@ -44,7 +45,9 @@ def make_registered(env: EnvConfig, render: bool = False) -> Env:
         raise UserError(f"unknown environment '{env.id}': {_first_line(error)}") from error
     except Exception as error:  # a constructor may fail in any way; the user sees which and why
         reason = f"{type(error).__name__}: {_first_line(error)}"
-        raise UserError(f"{env.id} cannot be made with env.kwargs {env.kwargs}: {reason}") from error
+        raise UserError(
+            f"{env.id} cannot be made with env.kwargs {env.kwargs}: {reason}"
+        ) from error
 
 
 def _first_line(error: Exception) -> str:
@@ -58,7 +61,10 @@ def threshold(env: EnvConfig) -> float | None:
 
 def registered_info(env: EnvConfig) -> EnvInfo:
     """All that can be said about an environment nobody described."""
+    package, _, bare_id = env.id.rpartition(":")
     try:
-        return EnvInfo(threshold=gym.spec(env.id).reward_threshold)
-    except Error:
+        if package:  # gym.make imports it, gym.spec does not
+            importlib.import_module(package)
+        return EnvInfo(threshold=gym.spec(bare_id).reward_threshold)
+    except (Error, ImportError):
         return EnvInfo()

@@ -25,6 +25,14 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS
 _ALIGN = 64
 
 
+class _Block(SharedMemory):
+    """Shared memory that stays mapped while somebody still holds a view of it."""
+
+    def close(self) -> None:
+        with contextlib.suppress(BufferError):
+            super().close()
+
+
 class ProcessVector:
     """The process back-end; same contract as `SyncVector`."""
 
@@ -35,7 +43,7 @@ class ProcessVector:
         self.count = count
         self.spaces = layout.spaces
         self.signal_kinds = layout.kinds
-        self._memory = SharedMemory(create=True, size=_size(layout, count))
+        self._memory = _Block(create=True, size=_size(layout, count))
         arrays = _views(layout, count, self._memory)
         self.buffers = assemble(arrays)
         self._active = arrays["active"]
@@ -65,23 +73,28 @@ class ProcessVector:
             self._receive(index)
 
     def reset(self, seeds: Sequence[int]) -> Buffers:
-        for pipe, (start, stop) in zip(self._pipes, self._bounds, strict=True):
-            pipe.send(("reset", list(seeds[start:stop])))
+        for index, (start, stop) in enumerate(self._bounds):
+            self._send(index, "reset", list(seeds[start:stop]))
         self._gather()
         return self.buffers
 
     def step(self, action: npt.NDArray[Any], active: Bools | None = None) -> list[Episode]:
         self.buffers.action[...] = action
         self._active[...] = True if active is None else active
-        for pipe in self._pipes:
-            pipe.send(("step", None))
+        for index in range(len(self._pipes)):
+            self._send(index, "step")
         return self._gather()
 
     def threads(self) -> list[int]:
         """How many threads each worker runs; 1 each, or something oversubscribes the machine."""
-        for pipe in self._pipes:
-            pipe.send(("threads", None))
+        for index in range(len(self._pipes)):
+            self._send(index, "threads")
         return [self._receive(index) for index in range(len(self._pipes))]
+
+    def _send(self, index: int, command: str, argument: Any = None) -> None:
+        """A worker that is gone says so when its reply is due, with what is known about its end."""
+        with contextlib.suppress(ConnectionError):
+            self._pipes[index].send((command, argument))
 
     def _gather(self) -> list[Episode]:
         replies = [self._receive(index) for index in range(len(self._pipes))]
@@ -91,6 +104,7 @@ class ProcessVector:
         try:
             kind, value = self._pipes[index].recv()
         except (EOFError, ConnectionError) as error:
+            self._workers[index].join(timeout=5)
             code = self._workers[index].exitcode
             start, stop = self._bounds[index]
             raise EnvError(
@@ -123,8 +137,8 @@ class ProcessVector:
         empty = np.zeros(0)
         self.buffers = Buffers({}, {}, empty, empty, *[empty.astype(bool)] * 2, empty, empty, None)
         self._active = empty.astype(bool)
-        with contextlib.suppress(FileNotFoundError, BufferError):
-            self._memory.close()
+        self._memory.close()
+        with contextlib.suppress(FileNotFoundError):
             self._memory.unlink()
 
     def __enter__(self) -> Self:
@@ -145,9 +159,13 @@ def _padded(shape: tuple[int, ...], dtype: str) -> int:
 
 def _views(layout: Layout, count: int, memory: SharedMemory) -> dict[str, npt.NDArray[Any]]:
     views: dict[str, npt.NDArray[Any]] = {}
+    # An array over the block keeps it mapped as long as any view lives; `buffer=memory.buf` alone
+    # would not, and reading a view after `close` would crash Python.
+    assert memory.buf is not None
+    block = np.frombuffer(memory.buf, dtype=np.uint8)
     offset = 0
     for name, (shape, dtype) in layout.fields(count).items():
-        views[name] = np.ndarray(shape, dtype, buffer=memory.buf, offset=offset)
+        views[name] = np.ndarray(shape, dtype, buffer=block, offset=offset)
         offset += _padded(shape, dtype)
     return views
 
@@ -173,7 +191,7 @@ def _work(pipe: Connection, recipe: bytes, memory_name: str, start: int, stop: i
     memory = None
     try:
         build, layout, count = cloudpickle.loads(recipe)
-        memory = SharedMemory(memory_name)
+        memory = _Block(memory_name)
         arrays = _views(layout, count, memory)
         copies = [build() for _ in range(start, stop)]
         lanes = Slice(copies, assemble(arrays).rows(start, stop), first_index=start)
@@ -188,10 +206,8 @@ def _work(pipe: Connection, recipe: bytes, memory_name: str, start: int, stop: i
         pass  # the parent is gone: so are we
     finally:
         pipe.close()
-        # numpy views keep the block mapped until the process ends, which it does right now
         if memory is not None:
-            with contextlib.suppress(BufferError):
-                memory.close()
+            memory.close()
 
 
 def _serve(pipe: Connection, lanes: Slice, active: Bools) -> None:

@@ -205,6 +205,8 @@ class Slice:
             if active is None or active[row]:
                 try:
                     episode = self._advance(row, copy)
+                except UserError:
+                    raise
                 except Exception as error:
                     raise self._report(row, error) from error
                 if episode is not None:
@@ -259,6 +261,8 @@ class Slice:
     def _guard(self, row: int, work: Callable[[], None]) -> None:
         try:
             work()
+        except UserError:
+            raise
         except Exception as error:
             raise self._report(row, error) from error
 

@@ -45,11 +45,11 @@ class Policy(nn.Module):
         super().__init__()
         self.spaces = spaces
         self.config = config
-        has_image = any(leaf.kind == "image" for leaf in spaces.observation.values())
-        self.shared = has_image if config.shared is None else config.shared
+        images = has_images(spaces)
+        self.shared = images if config.shared is None else config.shared
         self.inputs = Inputs(spaces.observation, config)
-        self.actor = Body(spaces.observation, config, has_image)
-        self.critic = self.actor if self.shared else Body(spaces.observation, config, has_image)
+        self.actor = Body(spaces.observation, config, images)
+        self.critic = self.actor if self.shared else Body(spaces.observation, config, images)
         self.policy_head = Head(self.actor.features, spaces.action, config)
         self.value_head = initialized(
             nn.Linear(self.critic.features, 1), 1.0, config.orthogonal
@@ -126,6 +126,10 @@ class Policy(nn.Module):
         return [*own, *self.value_head.parameters()]
 
 
+def has_images(spaces: Spaces) -> bool:
+    return any(leaf.kind == "image" for leaf in spaces.observation.values())
+
+
 class Inputs(nn.Module):
     """Observation leaves as normalised float tensors; no learnable parameters."""
 
@@ -165,7 +169,7 @@ def _normalizer(leaf: Leaf, config: PolicyConfig) -> nn.Module | None:
 class Body(nn.Module):
     """All leaves encoded, joined, and sent through the trunk."""
 
-    def __init__(self, leaves: Mapping[str, Leaf], config: PolicyConfig, has_image: bool) -> None:
+    def __init__(self, leaves: Mapping[str, Leaf], config: PolicyConfig, images: bool) -> None:
         super().__init__()
         self._paths = list(leaves)
         self.encoders = nn.ModuleList([_encoder(leaf, config) for leaf in leaves.values()])
@@ -173,9 +177,9 @@ class Body(nn.Module):
             _width(encoder, leaf)
             for encoder, leaf in zip(self.encoders, leaves.values(), strict=True)
         )
-        default = (512,) if has_image else (64, 64)
+        default = (512,) if images else (64, 64)
         hidden = default if config.hidden is None else config.hidden
-        activation = config.activation or ("relu" if has_image else "tanh")
+        activation = config.activation or ("relu" if images else "tanh")
         self.trunk = trunk(width, hidden, activation, config.norm, config.orthogonal)
         self.features = hidden[-1] if hidden else width
 

@@ -4,6 +4,7 @@ Order is written as statements: step, record, evaluate when due, stop when solve
 """
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -18,7 +19,7 @@ from spotter.envs.make import check_copies_differ, make_vector
 from spotter.evaluate import Evaluator
 from spotter.metrics import common
 from spotter.metrics.spec import Catalogue
-from spotter.nets.actor_critic import Policy
+from spotter.nets.actor_critic import Policy, has_images
 from spotter.recorder import Recorder, Sink
 from spotter.rewards import RewardMixer
 from spotter.rollout import Collector
@@ -56,13 +57,13 @@ class Training:
 
     def __init__(self, config: RunConfig) -> None:
         self.config = config
-        self.device = _device(config)
         self.vector = make_vector(config.env, config.reward)
         try:
+            self.device = _device(config, has_images(self.vector.spaces))
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seeding.integer(config.seed, "weights"))
                 self.policy = Policy(self.vector.spaces, config.policy).to(self.device)
-            torch.set_num_threads(config.threads or _threads(self.policy))
+            torch.set_num_threads(config.threads or _threads(has_images(self.vector.spaces)))
             self.algorithm: Algorithm = plugins.load("algos", config.algo.name).make(
                 config.algo, self.policy, seeding.integer(config.seed, "minibatches")
             )
@@ -174,22 +175,23 @@ def _copies_warning(config: RunConfig) -> str | None:
     return check_copies_differ(config.env, seeds)
 
 
-def _device(config: RunConfig) -> torch.device:
+def _device(config: RunConfig, images: bool) -> torch.device:
     """Small networks are faster on the CPU; images go to an accelerator where there is one."""
-    if config.device == "auto":
-        return torch.device("cpu")
     available = {
-        "cpu": True,
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
+        "cpu": True,
     }
-    if not available[config.device]:
-        there = ", ".join(name for name, ok in available.items() if ok)
-        raise UserError(f"device: {config.device} is not available here; available: {there}")
+    there = [name for name, ok in available.items() if ok]
+    if config.device == "auto":
+        return torch.device(there[0] if images else "cpu")
+    if config.device not in there:
+        raise UserError(
+            f"device: {config.device} is not available here; available: {', '.join(there)}"
+        )
     return torch.device(config.device)
 
 
-def _threads(policy: Policy) -> int:
-    """One thread for vectors (more is slower), torch's choice for convolutions."""
-    has_image = any(leaf.kind == "image" for leaf in policy.spaces.observation.values())
-    return torch.get_num_threads() if has_image else 1
+def _threads(images: bool) -> int:
+    """One thread for vectors (more is slower), every core for convolutions."""
+    return os.cpu_count() or 1 if images else 1

@@ -1,0 +1,40 @@
+# Two commands do the work: `make train` and `make test`. Both set up what they need.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: train test lint learn format schema clean
+
+train: $(READY)
+	$(BIN)/spotter train CartPole-v1:ppo
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/spotter config check
+	$(BIN)/spotter config fmt --check src/spotter/recipes/*.yaml src/spotter/recipes/families/*.yaml
+
+# Trains every recipe over three seeds and checks what it promises; about an hour on two cores.
+learn: $(READY)
+	$(BIN)/python benchmarks/learn.py --write docs/results.md
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/spotter config fmt src/spotter/recipes/*.yaml src/spotter/recipes/families/*.yaml
+
+schema: $(READY)
+	$(BIN)/spotter config schema > docs/reference/recipe.schema.json
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build

@@ -1,0 +1,144 @@
+"""`spotter config`: look at a config, check and format recipe files, print their schema."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from spotter.cli.groups import ShowByDefault
+from spotter.cli.train import Address, Algo, Overrides
+
+_EXAMPLES: Final = """\b
+Examples:
+  spotter config CartPole-v1:ppo                     every setting of a recipe
+  spotter config CartPole-v1:ppo algo.lr=1e-4 --origin
+  spotter config check recipes/MyEnv-v0.yaml
+  spotter config fmt --check                         exit 1 if a file is not in order
+  spotter config schema > recipe.schema.json         for your editor
+"""
+
+app = typer.Typer(
+    cls=ShowByDefault,
+    help="Show the config of ADDRESS; or check and format recipe files.",
+    epilog=_EXAMPLES,
+    subcommand_metavar="ADDRESS [KEY=VALUE]... | COMMAND [ARGS]...",
+    rich_markup_mode=None,
+    invoke_without_command=True,
+)
+Files = Annotated[
+    list[Path] | None, typer.Argument(metavar="[FILE]...", help="Recipe files or folders of them.")
+]
+
+
+@app.callback()
+def _group(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def show(
+    address: Address,
+    overrides: Overrides = None,
+    origin: Annotated[
+        bool, typer.Option("--origin", help="Say of each setting where it was written.")
+    ] = False,
+    algo: Algo = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON instead of YAML.")] = False,
+) -> None:
+    """Print a config with everything filled in; `show` itself may be left out."""
+    from spotter.config import resolve
+    from spotter.config.dump import to_yaml
+    from spotter.types import UserError
+
+    if origin and as_json:
+        raise UserError("--origin writes comments, which JSON has none of: leave out --json")
+    try:
+        resolved = resolve(address, overrides or [], algo)
+    except UserError as error:
+        raise UserError(f"{error}{_maybe_command(address)}") from error
+    data = resolved.config.as_data()
+    if as_json:
+        typer.echo(json.dumps(data, indent=2))
+    else:
+        typer.echo(to_yaml(data, resolved.origin if origin else None), nl=False)
+
+
+def _maybe_command(address: str) -> str:
+    """`spotter config chek` reads as an address; the user meant `check`."""
+    from spotter.plugins import mistakes
+
+    near = [name for name in ("check", "fmt", "schema", "show") if mistakes(address, name) == 1]
+    return f" (or the command `spotter config {near[0]}`?)" if near else ""
+
+
+@app.command()
+def check(files: Files = None) -> None:
+    """Check recipe and family files, all variants; with no files, all there are."""
+    from spotter.config.catalogue import check
+    from spotter.types import UserError
+
+    checked = check(files or ())
+    for problem in checked.problems:
+        typer.echo(problem)
+    if checked.problems:
+        raise UserError(f"{len(checked.problems)} of {checked.files} files have problems")
+    typer.echo(f"{checked.files} files with {checked.variants} variants: all fine")
+
+
+@app.command()
+def fmt(
+    files: Files = None,
+    only_check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; exit 1 if something would change.")
+    ] = False,
+) -> None:
+    """Put recipe files in canonical order; with no files, those in recipes/."""
+    from spotter.config import recipes
+    from spotter.config.catalogue import expand
+    from spotter.types import UserError
+
+    if not files and not recipes.LOCAL.is_dir():
+        raise UserError("there is no recipes folder here; name the files to format")
+    changed = [path for path in expand(files or [recipes.LOCAL]) if _format(path, not only_check)]
+    for path in changed:
+        typer.echo(f"{'would reorder' if only_check else 'reordered'} {path}")
+    if changed and only_check:
+        raise typer.Exit(1)
+
+
+def _format(path: Path, write: bool) -> bool:
+    """Whether the file was not in canonical form; puts it so if `write`."""
+    from spotter.config import recipes
+    from spotter.config.format import format_text
+
+    before = recipes.read_text(path)
+    after = format_text(before, "family" if recipes.is_family(path) else "recipe", str(path))
+    if write and after != before:
+        _replace(path.resolve(), after)
+    return after != before
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write beside it, then rename: an interrupt leaves the old file or the new, never half."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        temporary.chmod(path.stat().st_mode)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of recipe files, for editors."""
+    from spotter.config.schema import recipe_schema
+
+    typer.echo(json.dumps(recipe_schema(), indent=2, ensure_ascii=False))

@@ -1,0 +1,115 @@
+"""`spotter`: the commands, and what becomes of errors.
+
+A user's mistake is one sentence on stderr and exit code 2; a failing environment is 1; an interrupt
+is 130. Everything heavy is imported inside the commands, so that `spotter --help` is instant.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+import typer
+import typer.main
+
+from spotter.cli import config, recipes, train
+from spotter.cli.groups import Commands
+
+USER_ERROR: Final = 2
+ENV_ERROR: Final = 1
+INTERRUPTED: Final = 130
+
+_EXAMPLES: Final = """\b
+Examples:
+  spotter list                              what can be trained, and what it promises
+  spotter train CartPole-v1:ppo             train a recipe until it is solved
+  spotter train Acrobot-v1 algo.lr=3e-4     any setting can be changed by its dotted name
+  spotter config CartPole-v1:ppo --origin   every setting, and where it came from
+  spotter config check                      look for mistakes in your recipe files
+"""
+
+app = typer.Typer(
+    name="spotter",
+    cls=Commands,
+    help="Train agents on Gymnasium environments, with someone watching every repetition.",
+    epilog=_EXAMPLES,
+    add_completion=False,
+    rich_markup_mode=None,
+    invoke_without_command=True,
+)
+app.command("list")(recipes.show)
+app.command("train", epilog=train.EXAMPLES)(train.run)
+app.add_typer(config.app, name="config")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from spotter import __version__
+
+        typer.echo(f"spotter {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Say the version."),
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(args: Sequence[str]) -> int:
+    """Run one command line; the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without ≥ must not end a training
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(args=list(args), prog_name="spotter", standalone_mode=False)
+    except typer.TyperException as error:
+        return _fail(_usage(error), USER_ERROR)
+    except Exception as error:
+        code = _expected(error)
+        if code is None:
+            raise
+        return _fail(str(error), code)
+    if code == INTERRUPTED:  # what typer makes of a KeyboardInterrupt
+        return _fail("interrupted", INTERRUPTED)
+    return code if isinstance(code, int) else 0
+
+
+def _fail(sentence: str, code: int) -> int:
+    print(f"spotter: {sentence}", file=sys.stderr)
+    return code
+
+
+def _expected(error: Exception) -> int | None:
+    """The exit code of an error that is not ours; None for a bug, which deserves a traceback."""
+    from spotter.types import UserError
+
+    if isinstance(error, UserError):
+        return USER_ERROR
+    slices = sys.modules.get("spotter.envs.slices")  # an EnvError can only come from there
+    if slices is not None and isinstance(error, slices.EnvError):
+        return ENV_ERROR
+    return None
+
+
+def _usage(error: typer.TyperException) -> str:
+    """typer's complaint as one sentence, with the help page that explains."""
+    message = " ".join(error.format_message().split()).rstrip(".")
+    option = getattr(error, "option_name", None)
+    if option and message.startswith("No such option"):
+        near = getattr(error, "possibilities", None)
+        message = f"there is no option {option}" + (f"; did you mean {min(near)}?" if near else "")
+    message = message[0].lower() + message[1:]
+    context = getattr(error, "ctx", None)
+    return f"{message}; see `{context.command_path} --help`" if context else message

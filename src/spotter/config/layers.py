@@ -1,0 +1,266 @@
+"""From an address to layers: family → recipe → variant, and no deeper.
+
+An address is `EnvId:variant`, `EnvId`, `file.yaml`, `file.yaml:variant`, or an environment that has
+no recipe: `EnvId:algo`, `package:EnvId`, `package:EnvId:algo`.
+"""
+
+import importlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from spotter import plugins
+from spotter.config import errors, recipes, tree
+from spotter.config.models import RunConfig
+from spotter.config.overrides import merge
+from spotter.config.words import listed, shown
+from spotter.types import UserError
+
+DEFAULT_ALGO: Final = "ppo"
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One contribution to the config: its label, its values, where it stands in a file."""
+
+    label: str
+    values: Mapping[str, Any]
+    source: recipes.Source | None = None
+    keys: tuple[str, ...] = ()
+
+    def where(self, path: tree.Path) -> str:
+        return self.source.where(*self.keys, *path) if self.source else self.label
+
+
+@dataclass(frozen=True)
+class Stack:
+    """What an address stands for, before overrides."""
+
+    name: str
+    layers: tuple[Layer, ...]
+    description: str = ""
+    promise: Layer | None = None
+    """The variant's `expect`, not part of the config."""
+
+
+def stack(address: str, algo: str | None = None) -> Stack:
+    """The layers of an address; `algo` chooses the variant, or the algorithm if there is none."""
+    file = re.fullmatch(r"(.+\.ya?ml)(?::(.*))?", address)
+    if file:
+        path = Path(file[1])
+        return _of_recipe(recipes.name_of(path), path, file[2] or "", algo)
+    known = recipes.files()
+    name, _, variant = address.partition(":")
+    if name in known:
+        return _of_recipe(name, known[name], variant, algo)
+    return _of_environment(address, algo)
+
+
+def last_writer(layers: Iterable[Layer], path: tree.Path) -> Layer | None:
+    """The layer that wrote a value, or replaced a parent of it by a list or a scalar."""
+    for layer in reversed(list(layers)):
+        node: Any = layer.values
+        for depth, part in enumerate(path):
+            if not _holds(node, part):
+                if depth and not isinstance(node, Mapping):
+                    return layer
+                break
+            node = node[part]
+        else:
+            if path:
+                return layer
+    return None
+
+
+def _holds(node: Any, part: str | int) -> bool:
+    if isinstance(node, list):
+        return isinstance(part, int) and part < len(node)
+    return isinstance(node, Mapping) and part in node
+
+
+# --- recipes -------------------------------------------------------------------------------------
+
+
+def _of_recipe(name: str, path: Path, variant: str, algo: str | None) -> Stack:
+    source = recipes.open_source(path)
+    check_recipe(source)
+    base = source.section("base")
+    env_id = source.section("base", "env").get("id") or name
+    family = str(source.data.get("family") or recipes.family_of(env_id))
+    below = _family_layer(family, source.where("family"))
+    chosen = _choose_variant(source, name, variant, algo, merge(below.values, base))
+    keys = ("variants", chosen)
+    values = source.section(*keys)
+    settings = {key: v for key, v in values.items() if key not in recipes.VARIANT_EXTRAS}
+    promise = {key: v for key, v in values.items() if key == "expect"}
+    return Stack(
+        name=f"{name}:{chosen}",
+        layers=(
+            below,
+            Layer(f"recipe {name}", {"env": {"id": env_id, "family": family}}, source),
+            Layer(f"recipe {name}", base, source, ("base",)),
+            Layer(f"variant {chosen}", settings, source, keys),
+        ),
+        description=str(values.get("description") or source.data.get("description") or ""),
+        promise=Layer(f"variant {chosen}", promise, source, keys) if promise else None,
+    )
+
+
+def _family_layer(family: str, place: str = "") -> Layer:
+    try:
+        source = recipes.family(family)
+    except UserError as error:
+        raise UserError(f"{place}: {error}" if place else str(error)) from None
+    check_family(source)
+    return Layer(f"family {family}", source.section("base"), source, ("base",))
+
+
+def _choose_variant(
+    source: recipes.Source, name: str, variant: str, algo: str | None, below: Mapping[str, Any]
+) -> str:
+    there = recipes.variants(source)
+
+    def algo_of(key: str) -> str:
+        merged = merge(below, source.section("variants", key))
+        return str(tree.value_at(merged, ("algo", "name")) or DEFAULT_ALGO)
+
+    if variant and variant not in there:
+        near = plugins.nearest(variant, there)
+        hint = f"did you mean '{name}:{near}'?" if near else f"it has {listed(there, 'and')}"
+        raise UserError(f"{name} has no variant '{variant}'; {hint}")
+    if algo is None:
+        return variant or (DEFAULT_ALGO if DEFAULT_ALGO in there else there[0])
+    plugins.load("algos", algo)
+    if variant and algo_of(variant) != algo:
+        raise UserError(
+            f"{name}:{variant} uses {algo_of(variant)}, not {algo}; "
+            f"write either the variant or --algo {algo}"
+        )
+    fitting = [key for key in there if algo_of(key) == algo]
+    if not fitting:
+        raise UserError(f"{name} has no variant for {algo}; it has {listed(there, 'and')}")
+    return variant or fitting[0]
+
+
+def check_recipe(source: recipes.Source) -> None:
+    """Keys and maps of a recipe file, down to the sections that the models know about."""
+    _check_top(source, recipes.TOP_KEYS)
+    _check_text(source, "family")
+    _check_sections(source, ("base",))
+    names = recipes.variants(source)
+    if not names:
+        raise UserError(f"{source.where('variants')}: a recipe needs `variants`, one at least")
+    for name in names:
+        keys = ("variants", name)
+        if not isinstance(source.data["variants"][name], Mapping):
+            raise UserError(f"{source.where(*keys)}: variant {name} should be a map of settings")
+        _check_sections(source, keys, also=recipes.VARIANT_EXTRAS)
+        _check_text(source, *keys, "description")
+
+
+def check_family(source: recipes.Source) -> None:
+    _check_top(source, recipes.FAMILY_KEYS)
+    _check_sections(source, ("base",))
+    patterns = source.data.get("matches", [])
+    if not (isinstance(patterns, list) and all(isinstance(p, str) for p in patterns)):
+        wish = "matches should be a list of patterns such as [CartPole-v*]"
+        raise UserError(f"{source.where('matches')}: {wish}, got {shown(patterns)}")
+
+
+def _check_top(source: recipes.Source, allowed: Sequence[str]) -> None:
+    for key, value in source.data.items():
+        if key not in allowed:
+            hint = plugins.did_you_mean(str(key), allowed)
+            raise UserError(f"{source.where(key)}: {key} is not a key of this file{hint}")
+        if key in ("base", "variants") and not isinstance(value, Mapping):
+            wish = "a map of settings" if key == "base" else "a map of variants"
+            raise UserError(f"{source.where(key)}: {key} should be {wish}, got {shown(value)}")
+    _check_text(source, "description")
+
+
+def _check_text(source: recipes.Source, *keys: str) -> None:
+    value = tree.value_at(source.data, keys)
+    if value is not None and not isinstance(value, str):
+        raise UserError(f"{source.where(*keys)}: {keys[-1]} should be text, got {shown(value)}")
+
+
+def _check_sections(
+    source: recipes.Source, keys: tuple[str, ...], also: Sequence[str] = ()
+) -> None:
+    """Unknown sections, found here because only here it is known what else may stand there."""
+    data = source.section(*keys)
+    for key in data:
+        if key not in also and key not in RunConfig.model_fields:
+            sentence = errors.unknown_key((key,), data, RunConfig, also)
+            raise UserError(f"{source.where(*keys, key)}: {sentence}")
+
+
+# --- environments without a recipe ---------------------------------------------------------------
+
+
+def _of_environment(address: str, algo: str | None) -> Stack:
+    env_id, name = _split(address)
+    if name and algo and name != algo:
+        raise UserError(f"'{address}' names {name}, but --algo says {algo}; choose one")
+    chosen = name or algo or DEFAULT_ALGO
+    plugins.load("algos", chosen)
+    family = recipes.family_of(env_id)
+    values = {"env": {"id": env_id, "family": family}, "algo": {"name": chosen}}
+    return Stack(f"{env_id}:{chosen}", (_family_layer(family), Layer("address", values)))
+
+
+def _split(address: str) -> tuple[str, str]:
+    """`Id:algo` or `package:Id:algo` in two; the algorithm may be left out."""
+    if _can_be_env(address):
+        return address, ""
+    env_id, _, algo = address.rpartition(":")
+    if env_id and _can_be_env(env_id):
+        return env_id, algo
+    raise UserError(unknown_address(address))
+
+
+def _can_be_env(env_id: str) -> bool:
+    """Whether Gymnasium knows the id, importing its package if one is named."""
+    package, colon, bare = env_id.rpartition(":")
+    if colon:
+        if not plugins.findable(package):
+            return False
+        try:
+            importlib.import_module(package)
+        except Exception as error:  # somebody else's code: tell which and why
+            reason = f"{type(error).__name__}: {error}"
+            raise UserError(f"{package} of '{env_id}' cannot be imported: {reason}") from error
+    import gymnasium as gym
+    from gymnasium.error import Error
+
+    try:
+        gym.spec(bare)
+    except (Error, ImportError):
+        return False
+    return True
+
+
+def unknown_address(address: str) -> str:
+    """The sentence for an address that names nothing."""
+    known = recipes.files()
+    name, _, variant = address.partition(":")
+    match = plugins.nearest(name, known)
+    if match:
+        there = _variants_if_readable(known[match])
+        best = plugins.nearest(variant, there) if variant else None
+        suggestion = f"{match}:{best}" if best else match
+        return f"unknown recipe or environment '{address}'; did you mean '{suggestion}'?"
+    import gymnasium as gym
+
+    hint = plugins.nearest(name, gym.registry.keys())
+    tail = f"; did you mean '{hint}'?" if hint else "; `spotter list` shows what there is"
+    return f"unknown recipe or environment '{address}'{tail}"
+
+
+def _variants_if_readable(path: Path) -> list[str]:
+    try:
+        return recipes.variants(recipes.open_source(path))
+    except UserError:
+        return []

@@ -1,0 +1,80 @@
+"""How layers become one tree: merging maps, and `key=value` edits from the command line."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from spotter.config import recipes
+from spotter.schedules import Schedule
+from spotter.types import UserError
+
+COMMAND_LINE: Final = "command line"
+_EXAMPLE: Final = "algo.lr=3e-4"
+_NULLS: Final = ("null", "~", "Null", "NULL")
+_SCHEDULE_KEYS: Final = {info.alias or name for name, info in Schedule.model_fields.items()}
+
+
+def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Maps merge key by key; everything else, null, lists and schedules included, replaces."""
+    merged = dict(base)
+    for key, value in over.items():
+        old = merged.get(key)
+        both_maps = isinstance(value, Mapping) and isinstance(old, Mapping)
+        if both_maps and (key == "kwargs" or not (_is_schedule(old) or _is_schedule(value))):
+            merged[key] = merge(old, value)  # type: ignore[arg-type]  # both are maps
+        else:
+            merged[key] = value
+    return merged
+
+
+def _is_schedule(value: Any) -> bool:
+    """A schedule is one value: `{points: …}` over `{start: …}` must not blend into nonsense."""
+    return bool({"start", "points"} & set(value)) and set(value) <= _SCHEDULE_KEYS
+
+
+def edit(tree: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+    """A copy of the tree with one value changed; reaches into schedules as well."""
+    head, *rest = path
+    old = tree.get(head)
+    if not rest:
+        return merge(tree, {head: value})
+    return {**tree, head: edit(old if isinstance(old, Mapping) else {}, rest, value)}
+
+
+Pairs = list[tuple[tuple[str, ...], Any]]
+Override = str | Mapping[str, Any]
+"""`"algo.lr=3e-4"`, `{"algo.lr": 3e-4}` or `{"algo": {"lr": 3e-4}}`."""
+
+
+def parse(overrides: Sequence[Override] | Mapping[str, Any]) -> Pairs:
+    """`algo.lr=3e-4` → (("algo", "lr"), 0.0003); values are YAML, never evaluated."""
+    pairs: Pairs = []
+    for override in (overrides,) if isinstance(overrides, Mapping) else overrides:
+        if isinstance(override, str):
+            pairs.append(_parse_one(override))
+        else:
+            pairs += [(_path(key, key), value) for key, value in override.items()]
+    return pairs
+
+
+def _parse_one(text: str) -> tuple[tuple[str, ...], Any]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise UserError(
+            f"{COMMAND_LINE}: '{text}' is not an override; write key=value, e.g. {_EXAMPLE}"
+        )
+    path = _path(key.strip(), text)
+    parsed = recipes.plain(recipes.parse(value, f"{COMMAND_LINE}: {key.strip()}", lines=False))
+    if parsed is None and value.strip() not in _NULLS:
+        raise UserError(
+            f"{COMMAND_LINE}: '{text}' has no value; write {key.strip()}=null to switch it off"
+        )
+    return path, parsed
+
+
+def _path(key: str, text: str) -> tuple[str, ...]:
+    path = tuple(key.split("."))
+    if not all(path) or any(part != part.strip() for part in path):
+        raise UserError(
+            f"{COMMAND_LINE}: '{text}' is not an override; write section.key=value, e.g. {_EXAMPLE}"
+        )
+    return path

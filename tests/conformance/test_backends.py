@@ -1,0 +1,54 @@
+"""Both of our back-ends through the whole contract, one test per check."""
+
+import pytest
+
+from spotter.testing import backends
+from tests.envs.helpers import both_backends, vector
+
+CHECKS = [getattr(backends, name) for name in dir(backends) if name.startswith("check_")]
+
+
+def maker(backend):
+    return lambda env, count: vector(env, backend, count)
+
+
+@both_backends
+@pytest.mark.parametrize(
+    "check", [c for c in CHECKS if c is not backends.check_backend], ids=lambda c: c.__name__
+)
+def test_contract(check, backend):
+    check(maker(backend))
+
+
+def test_check_backend_runs_every_check(monkeypatch):
+    ran = []
+    for check in CHECKS:
+        if check is not backends.check_backend:
+            monkeypatch.setattr(backends, check.__name__, lambda _, n=check.__name__: ran.append(n))
+    backends.check_backend(maker("sync"))
+    assert sorted(ran) == sorted(c.__name__ for c in CHECKS if c is not backends.check_backend)
+
+
+@pytest.mark.parametrize("fault", ["late flags", "stale final", "aliased"])
+def test_the_contract_notices_a_broken_backend(fault):
+    """A suite that cannot fail proves nothing."""
+
+    def broken(env, count):
+        inner = vector(env, "sync", count)
+        step = inner.step
+
+        def bad_step(action, active=None):
+            episodes = step(action, active)
+            if fault == "late flags":
+                inner.buffers.terminated[:] = False
+            elif fault == "stale final":
+                inner.buffers.final_obs["obs"][:] = inner.buffers.obs["obs"]
+            else:
+                inner.buffers.obs["obs"][:] = inner.buffers.obs["obs"][0]
+            return episodes
+
+        inner.step = bad_step
+        return inner
+
+    with pytest.raises(AssertionError):
+        backends.check_transitions(broken)

@@ -1,0 +1,143 @@
+"""The wrapper stack, what is left out in evaluation, and refusals in one sentence."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces as gs
+
+from spotter.config import RewardConfig
+from spotter.envs.base import registered_info, threshold
+from spotter.envs.make import check_copies_differ, check_supported, make_vector
+from spotter.types import UserError
+from tests.envs.helpers import config, vector, zeros
+
+
+def test_wrappers_are_applied_from_the_innermost_outwards():
+    env = config(
+        "Picture-v0",
+        wrappers=[
+            {"name": "grayscale"},
+            {"name": "resize", "height": 3, "width": 2},
+            {"name": "frame_stack", "count": 4},
+        ],
+    )
+    with vector(env, count=1) as vec:
+        assert vec.spaces.observation["obs"].shape == (4, 3, 2)
+
+
+@pytest.mark.parametrize(("reward", "length"), [(RewardConfig(), 2), (None, 5)])
+def test_train_only_wrappers_are_left_out_in_evaluation(reward, length):
+    limit = {"name": "time_limit", "steps": 2, "train_only": True}
+    env = config("Constant-v0", kwargs={"length": 5}, wrappers=[limit])
+    with make_vector(env, reward, count=1) as vec:
+        vec.reset([1])
+        episodes = [e for _ in range(5) for e in vec.step(zeros(vec))]
+    assert episodes[0].length == length
+
+
+def test_evaluation_copies_have_no_signals():
+    signal = {"source": "step_penalty"}
+    env = config("Constant-v0")
+    with make_vector(env, RewardConfig(signals=[signal]), count=1) as training:
+        assert training.signal_kinds == ("sum",)
+    with make_vector(env, count=1) as evaluation:
+        assert evaluation.signal_kinds == ()
+
+
+def test_count_and_backend_come_from_the_config():
+    env = config("CartPole-v1", count=2, backend="process", workers=2)
+    with make_vector(env, RewardConfig()) as vec:
+        assert vec.count == 2 and len(vec.threads()) == 2
+
+
+def test_copies_that_differ_give_no_warning():
+    assert check_copies_differ(config("CartPole-v1"), [1, 2]) is None
+    assert check_copies_differ(config("FrozenLake-v1"), [1, 2]) is None
+
+
+def test_copies_that_are_all_alike_give_a_warning():
+    warning = check_copies_differ(config("CliffWalking-v1", "toy_text"), [1, 2, 3])
+    assert warning is not None
+    assert "CliffWalking-v1 behaves the same under every seed" in warning
+    assert "3 copies" in warning
+
+
+def test_one_copy_is_never_warned_about():
+    assert check_copies_differ(config("CliffWalking-v1", "toy_text"), [1]) is None
+
+
+def test_copies_that_differ_only_in_later_episodes_are_noticed():
+    """Bandit arms pay at random from the first pull on; a noiseless one never differs."""
+    noisy = config("Bandit-v0", "bandit", kwargs={"arms": 2})
+    still = config("Bandit-v0", "bandit", kwargs={"arms": 2, "std": 0})
+    assert check_copies_differ(noisy, [1, 2]) is None
+    assert check_copies_differ(still, [1, 2]) is not None
+
+
+@pytest.mark.parametrize(
+    ("env", "sentence"),
+    [
+        (config("CartPoll-v1"), "unknown environment 'CartPoll-v1'"),
+        (config("CartPole-v1", kwargs={"wheels": 4}), "with env.kwargs {'wheels': 4}"),
+        (config("no_such_package:Game-v0"), "no_such_package"),
+    ],
+)
+def test_an_environment_that_cannot_be_made_is_one_sentence(env, sentence):
+    with pytest.raises(UserError) as caught:
+        check_supported(env)
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+class Strange(gym.Env):
+    def __init__(self, observation, action):
+        self.observation_space = observation
+        self.action_space = action
+
+    def reset(self, *, seed=None, options=None):
+        return self.observation_space.sample(), {}
+
+
+@pytest.mark.parametrize(
+    ("observation", "action", "sentence"),
+    [
+        (gs.Text(5), gs.Discrete(2), "observation space Text"),
+        (gs.Dict({"a": gs.Sequence(gs.Discrete(2))}), gs.Discrete(2), "observation space Sequence"),
+        (gs.Discrete(2), gs.Text(5), "action space Text"),
+        (gs.Discrete(2), gs.Box(0, 9, (2,), np.int64), "action space Box"),
+        (gs.Discrete(2), gs.Tuple((gs.Discrete(2),)), "action space Tuple"),
+    ],
+)
+def test_an_unsupported_space_is_one_sentence(monkeypatch, observation, action, sentence):
+    spec = {"entry_point": lambda: Strange(observation, action), "id": "Strange-v0"}
+    monkeypatch.setitem(gym.registry, "Strange-v0", gym.envs.registration.EnvSpec(**spec))
+    with pytest.raises(UserError) as caught:
+        check_supported(config("Strange-v0"))
+    assert sentence in str(caught.value) and "is not supported; supported are" in str(caught.value)
+
+
+def test_supported_environments_pass():
+    check_supported(config("CartPole-v1"))
+    check_supported(config("Blackjack-v1"))
+
+
+def test_a_mask_of_the_wrong_size_is_one_sentence():
+    env = config("Buttons-v0", kwargs={"mask": [1, 1]})
+    with pytest.raises(UserError, match="has 2 entries, but 5 actions exist"):
+        vector(env)
+
+
+def test_masks_can_be_switched_off():
+    with vector(config("Taxi-v4", mask=False)) as vec:
+        assert vec.buffers.mask is None
+
+
+def test_the_configs_threshold_beats_the_familys():
+    assert threshold(config("CartPole-v1", "classic")) == 475
+    assert threshold(config("CartPole-v1", "classic", threshold=100.0)) == 100
+
+
+def test_registered_info_finds_ids_behind_a_package():
+    assert registered_info(config("gymnasium.envs:CartPole-v1")).threshold == 475
+    assert registered_info(config("no_such_package:CartPole-v1")).threshold is None
+    assert registered_info(config("Unheard-v0")).threshold is None

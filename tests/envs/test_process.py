@@ -1,0 +1,116 @@
+"""The process back-end beside its reference, and what happens when a worker does not come back."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from spotter.envs.slices import EnvError
+from spotter.types import UserError
+from tests.envs.helpers import both_backends, config, vector, zeros
+
+STREAMS = {
+    "CartPole": config("CartPole-v1", "classic"),
+    "LunarLander": config("LunarLander-v3", "box2d"),
+    "Taxi": config("Taxi-v4", "toy_text"),
+    "dict": config("Scripted-v0", kwargs={"nested": True, "reuses_array": True}),
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_both_backends_give_the_same_stream_bit_for_bit(name):
+    with vector(STREAMS[name], "sync") as a, vector(STREAMS[name], "process") as b:
+        draw = np.random.default_rng(3)
+        a.reset([1, 2, 3])
+        b.reset([1, 2, 3])
+        assert (a.buffers.mask is not None) == (name == "Taxi")
+        ended = 0
+        for _ in range(200):
+            same_buffers(a.buffers, b.buffers)
+            action = some_action(a, draw)
+            episodes = a.step(action)
+            assert episodes == b.step(action)
+            ended += len(episodes)
+        same_buffers(a.buffers, b.buffers)
+        assert ended > 0 or name == "Taxi"
+
+
+def some_action(vec, draw):
+    if vec.buffers.mask is None:
+        return draw.integers(0, vec.spaces.action.nvec[0], vec.count)
+    return np.array([draw.choice(np.flatnonzero(row)) for row in vec.buffers.mask])
+
+
+def same_buffers(a, b):
+    for group in ("obs", "final_obs"):
+        for leaf, array in getattr(a, group).items():
+            assert (array == getattr(b, group)[leaf]).all()
+    for name in ("reward", "terminated", "truncated"):
+        assert (getattr(a, name) == getattr(b, name)).all()
+    if a.mask is not None:
+        assert (a.mask == b.mask).all()
+
+
+@both_backends
+def test_an_environments_error_names_copy_seed_actions_and_cause(backend):
+    with vector(config("Failing-v0", kwargs={"at": 3, "seed": 33}), backend) as vec:
+        vec.reset([11, 22, 33])
+        for action in ([0, 0, 1], [0, 0, 0]):
+            vec.step(np.array(action))
+        with pytest.raises(EnvError) as caught:
+            vec.step(np.array([0, 0, 1]))
+    text = str(caught.value)
+    assert "environment copy 2 (seed 33, step 2 of its episode" in text
+    assert "last actions [1, 0, 1]" in text
+    assert "RuntimeError: the wheels came off" in text
+    assert "in fail" in text, "the traceback leads into the environment's own code"
+
+
+def test_a_worker_that_dies_is_reported_and_not_waited_for():
+    with vector(config("Dying-v0", kwargs={"at": 2, "seed": 33}), "process") as vec:
+        vec.reset([11, 22, 33])
+        vec.step(zeros(vec))
+        before = time.monotonic()
+        with pytest.raises(EnvError, match=r"copies 1 to 2\) died with exit code 3"):
+            vec.step(zeros(vec))
+        assert time.monotonic() - before < 5
+
+
+def test_a_worker_killed_between_two_steps_is_reported_by_the_next():
+    with vector(config("CartPole-v1"), "process", count=1, workers=1) as vec:
+        vec.reset([1])
+        (worker,) = vec._workers
+        os.kill(worker.pid, signal.SIGKILL)
+        worker.join(5)
+        for _ in range(2):
+            with pytest.raises(EnvError, match="died with exit code -9"):
+                vec.step(zeros(vec))
+
+
+def test_workers_ignore_an_interrupt():
+    """Ctrl-C reaches the whole group; what it means is the parent's business."""
+    with vector(config("CartPole-v1"), "process", count=1, workers=1) as vec:
+        vec.reset([1])
+        os.kill(vec._workers[0].pid, signal.SIGINT)
+        vec.step(zeros(vec))
+
+
+def test_buffers_can_be_read_after_close():
+    vec = vector(config("CartPole-v1"), "process", count=1, workers=1)
+    buffers = vec.reset([1])
+    before = buffers.obs["obs"].copy()
+    vec.close()
+    vec.close()
+    assert (buffers.obs["obs"] == before).all()
+
+
+def test_a_users_mistake_is_told_before_any_worker_starts():
+    with pytest.raises(UserError, match="unknown environment 'CartPoll-v1'"):
+        vector(config("CartPoll-v1"), "process")
+
+
+def test_more_workers_than_copies_start_only_as_many():
+    with vector(config("CartPole-v1"), "process", count=1, workers=4) as vec:
+        assert len(vec.threads()) == 1

@@ -1,0 +1,76 @@
+"""Evaluation: held-out, frozen, unbiased, unshaped."""
+
+import pytest
+import torch
+
+from spotter import seeding
+from spotter.evaluate import Evaluator, episodes_per_copy
+from spotter.training import Training
+
+
+def test_p34_every_copy_plays_its_share():
+    assert episodes_per_copy(20, 32) == [1] * 20 + [0] * 12
+    assert episodes_per_copy(70, 32) == [3] * 6 + [2] * 26
+    assert sum(episodes_per_copy(101, 8)) == 101
+
+
+def test_p34_long_high_paying_episodes_count_as_much_as_short_ones(make_config):
+    """Half the copies play 1-step episodes worth 1, half 50-step episodes worth 50."""
+    config = make_config("tests.envs.lopsided:Lopsided-v0", eval={"episodes": 40})
+    with Training(config) as training, Evaluator(config) as evaluator:
+        evaluation = evaluator.run(training.policy, 0)
+    assert len(evaluation.scores) == 40
+    lengths = set(evaluation.lengths)
+    assert lengths == {1, 50}
+    share = evaluation.lengths.count(50)
+    assert evaluation.score == pytest.approx((share * 50 + (40 - share)) / 40)
+    assert share > 5, "an evaluation that stops at the first 40 ends would have almost none"
+
+
+def test_p15_evaluating_twice_gives_the_same_scores_and_changes_nothing(make_config):
+    config = make_config(
+        "CartPole-v1", policy={"normalize_obs": "running"}, eval={"deterministic": False}
+    )
+    with Training(config) as training, Evaluator(config) as evaluator:
+        training.step()
+        state = {k: v.clone() for k, v in training.policy.state_dict().items()}
+        first = evaluator.run(training.policy, 1)
+        second = evaluator.run(training.policy, 1)
+        assert first.scores == second.scores
+        assert len(set(first.scores)) > 1
+        now = training.policy.state_dict()
+        assert all(torch.equal(state[key], now[key]) for key in state)
+
+
+def test_evaluation_scores_the_trained_network_not_a_copy_of_the_first(make_config):
+    config = make_config("CartPole-v1")
+    with Training(config) as training, Evaluator(config) as evaluator:
+        before = evaluator.run(training.policy, 0).scores
+        with torch.no_grad():
+            training.policy.policy_head.linear.weight.zero_()
+            training.policy.policy_head.linear.bias.copy_(torch.tensor([5.0, -5.0]))
+        after = evaluator.run(training.policy, 0)
+    assert before != after.scores
+    assert after.score == pytest.approx(9.4, abs=1), "always pushing left falls over at once"
+
+
+def test_held_out_seeds_never_meet_training_seeds():
+    streams = [seeding.integers(7, f"{name} envs", 200) for name in ("train", "eval", "test")]
+    merged = [seed for stream in streams for seed in stream]
+    assert len(set(merged)) == 600
+
+
+def test_evaluation_leaves_out_shaping_and_train_only_wrappers(make_config):
+    config = make_config(
+        "CartPole-v1",
+        env={"wrappers": [{"name": "time_limit", "steps": 3, "train_only": True}]},
+        reward={"signals": [{"source": "step_penalty", "weight": 100.0}], "clip": 0.5},
+    )
+    with Training(config) as training, Evaluator(config) as evaluator:
+        update = training.step()
+        evaluation = evaluator.run(training.policy, 0)
+    assert {episode.length for episode in update.episodes} == {3}
+    assert update.episodes[0].score == 3
+    assert update.episodes[0].parts == {"env": 3.0, "step_penalty": -300.0}
+    assert min(evaluation.lengths) > 3
+    assert evaluation.scores == tuple(float(length) for length in evaluation.lengths)
