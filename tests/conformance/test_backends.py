@@ -9,7 +9,7 @@ CHECKS = [getattr(backends, name) for name in dir(backends) if name.startswith("
 
 
 def maker(backend):
-    return lambda env, count: vector(env, backend, count)
+    return lambda env, count: vector(env, backend, count, workers=2)
 
 
 @both_backends

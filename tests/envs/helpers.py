@@ -22,7 +22,7 @@ def config(env_id: str, family: str = "gymnasium", **fields: Any) -> EnvConfig:
     return EnvConfig(id=env_id, family=family, **fields)
 
 
-def vector(env: EnvConfig, backend: str = "sync", count: int = 3, workers: int = 2) -> VectorEnv:
+def vector(env: EnvConfig, backend: str = "sync", count: int = 3, workers: int = 1) -> VectorEnv:
     changed = env.model_copy(update={"backend": backend, "workers": workers})
     return make_vector(changed, RewardConfig(), count=count)
 

@@ -4,7 +4,7 @@
 """
 
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -96,7 +96,7 @@ class Masked(Base):
 class Buttons(Base):
     """Shows the action it was given, whatever its kind; remembers it unflattened."""
 
-    SPACES = {
+    SPACES: ClassVar = {
         "discrete": lambda: gs.Discrete(5),
         "shifted": lambda: gs.Discrete(5, start=10),
         "multi_discrete": lambda: gs.MultiDiscrete([2, 3]),
@@ -144,7 +144,8 @@ class Picture(Base):
         self.canvas = np.zeros(shape, dtype)
 
     def observe(self) -> Any:
-        self.canvas[...] = 0 if self.flickers and self.steps % 2 else 10 * self.steps + 5
+        brightness = (10 * self.steps + 5) % 256
+        self.canvas[...] = 0 if self.flickers and self.steps % 2 else brightness
         return self.canvas
 
 

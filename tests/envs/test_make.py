@@ -15,14 +15,15 @@ from tests.envs.helpers import config, vector, zeros
 def test_wrappers_are_applied_from_the_innermost_outwards():
     env = config(
         "Picture-v0",
+        kwargs={"shape": [20, 16, 3]},
         wrappers=[
             {"name": "grayscale"},
-            {"name": "resize", "height": 3, "width": 2},
+            {"name": "resize", "height": 10, "width": 8},
             {"name": "frame_stack", "count": 4},
         ],
     )
     with vector(env, count=1) as vec:
-        assert vec.spaces.observation["obs"].shape == (4, 3, 2)
+        assert vec.spaces.observation["obs"].shape == (4, 10, 8)
 
 
 @pytest.mark.parametrize(("reward", "length"), [(RewardConfig(), 2), (None, 5)])

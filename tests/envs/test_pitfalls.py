@@ -25,7 +25,7 @@ def test_p01_the_learned_set_equals_the_true_set(backend):
         for t in script(seed, actions[:, column].tolist())
     }
     learned = []
-    with vector(config("Scripted-v0"), backend) as vec:
+    with vector(config("Scripted-v0"), backend, workers=2) as vec:
         before = vec.reset(backends.SEEDS).obs["obs"].copy()
         for taken in actions:
             vec.step(taken)
@@ -176,5 +176,5 @@ def test_p36_seeds_are_distinct_and_independent_of_how_many():
 
 
 def test_p39_workers_run_one_thread_each():
-    with vector(config("CartPole-v1"), "process") as vec:
+    with vector(config("CartPole-v1"), "process", workers=2) as vec:
         assert vec.threads() == [1, 1]

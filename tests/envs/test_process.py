@@ -21,7 +21,7 @@ STREAMS = {
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_both_backends_give_the_same_stream_bit_for_bit(name):
-    with vector(STREAMS[name], "sync") as a, vector(STREAMS[name], "process") as b:
+    with vector(STREAMS[name], "sync") as a, vector(STREAMS[name], "process", workers=2) as b:
         draw = np.random.default_rng(3)
         a.reset([1, 2, 3])
         b.reset([1, 2, 3])
@@ -55,7 +55,8 @@ def same_buffers(a, b):
 
 @both_backends
 def test_an_environments_error_names_copy_seed_actions_and_cause(backend):
-    with vector(config("Failing-v0", kwargs={"at": 3, "seed": 33}), backend) as vec:
+    env = config("Failing-v0", kwargs={"at": 3, "seed": 33})
+    with vector(env, backend, workers=2) as vec:
         vec.reset([11, 22, 33])
         for action in ([0, 0, 1], [0, 0, 0]):
             vec.step(np.array(action))
@@ -69,7 +70,8 @@ def test_an_environments_error_names_copy_seed_actions_and_cause(backend):
 
 
 def test_a_worker_that_dies_is_reported_and_not_waited_for():
-    with vector(config("Dying-v0", kwargs={"at": 2, "seed": 33}), "process") as vec:
+    env = config("Dying-v0", kwargs={"at": 2, "seed": 33})
+    with vector(env, "process", workers=2) as vec:
         vec.reset([11, 22, 33])
         vec.step(zeros(vec))
         before = time.monotonic()
@@ -79,7 +81,7 @@ def test_a_worker_that_dies_is_reported_and_not_waited_for():
 
 
 def test_a_worker_killed_between_two_steps_is_reported_by_the_next():
-    with vector(config("CartPole-v1"), "process", count=1, workers=1) as vec:
+    with vector(config("CartPole-v1"), "process", count=1) as vec:
         vec.reset([1])
         (worker,) = vec._workers
         os.kill(worker.pid, signal.SIGKILL)
@@ -91,14 +93,14 @@ def test_a_worker_killed_between_two_steps_is_reported_by_the_next():
 
 def test_workers_ignore_an_interrupt():
     """Ctrl-C reaches the whole group; what it means is the parent's business."""
-    with vector(config("CartPole-v1"), "process", count=1, workers=1) as vec:
+    with vector(config("CartPole-v1"), "process", count=1) as vec:
         vec.reset([1])
         os.kill(vec._workers[0].pid, signal.SIGINT)
         vec.step(zeros(vec))
 
 
 def test_buffers_can_be_read_after_close():
-    vec = vector(config("CartPole-v1"), "process", count=1, workers=1)
+    vec = vector(config("CartPole-v1"), "process", count=1)
     buffers = vec.reset([1])
     before = buffers.obs["obs"].copy()
     vec.close()

@@ -55,7 +55,8 @@ def test_every_kind_of_action_reaches_the_environment(kind, policy, expected):
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=2))
 def test_box_actions_always_land_inside_the_space(action):
-    space = gs.Box(np.array([-2.0, 0.0]), np.array([4.0, 0.5]), dtype=np.float32)
+    low, high = np.array([-2, 0], np.float32), np.array([4, 0.5], np.float32)
+    space = gs.Box(low, high)
     assert space.contains(ActionCodec(space).decode(np.array(action)))
 
 

@@ -4,12 +4,15 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from spotter.cli.groups import ShowByDefault
 from spotter.cli.train import Address, Algo, Overrides
+
+if TYPE_CHECKING:
+    from spotter.types import UserError
 
 _EXAMPLES: Final = """\b
 Examples:
@@ -29,7 +32,7 @@ app = typer.Typer(
     invoke_without_command=True,
 )
 Files = Annotated[
-    list[Path] | None, typer.Argument(metavar="[FILE]...", help="Recipe files or folders of them.")
+    list[Path] | None, typer.Argument(metavar="FILE", help="Recipe files or folders of them.")
 ]
 
 
@@ -49,7 +52,10 @@ def show(
     algo: Algo = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of YAML.")] = False,
 ) -> None:
-    """Print a config with everything filled in; `show` itself may be left out."""
+    """Print a config with everything filled in.
+
+    The default command: `spotter config ADDRESS` does the same.
+    """
     from spotter.config import resolve
     from spotter.config.dump import to_yaml
     from spotter.types import UserError
@@ -59,7 +65,7 @@ def show(
     try:
         resolved = resolve(address, overrides or [], algo)
     except UserError as error:
-        raise UserError(f"{error}{_maybe_command(address)}") from error
+        raise _maybe_a_command(address, error) from None
     data = resolved.config.as_data()
     if as_json:
         typer.echo(json.dumps(data, indent=2))
@@ -67,25 +73,31 @@ def show(
         typer.echo(to_yaml(data, resolved.origin if origin else None), nl=False)
 
 
-def _maybe_command(address: str) -> str:
+def _maybe_a_command(address: str, error: "UserError") -> "UserError":
     """`spotter config chek` reads as an address; the user meant `check`."""
     from spotter.plugins import mistakes
+    from spotter.types import UserError
 
     near = [name for name in ("check", "fmt", "schema", "show") if mistakes(address, name) == 1]
-    return f" (or the command `spotter config {near[0]}`?)" if near else ""
+    if near and str(error).startswith("unknown recipe"):
+        return UserError(f"there is no command 'config {address}'; did you mean '{near[0]}'?")
+    return error
 
 
 @app.command()
 def check(files: Files = None) -> None:
-    """Check recipe and family files, all variants; with no files, all there are."""
+    """Check recipe and family files.
+
+    Every variant of each; with no files, all that are here and all that came with Spotter.
+    """
     from spotter.config.catalogue import check
     from spotter.types import UserError
 
     checked = check(files or ())
     for problem in checked.problems:
         typer.echo(problem)
-    if checked.problems:
-        raise UserError(f"{len(checked.problems)} of {checked.files} files have problems")
+    if bad := len(checked.problems):
+        raise UserError(f"{bad} of {checked.files} files {'has' if bad == 1 else 'have'} problems")
     typer.echo(f"{checked.files} files with {checked.variants} variants: all fine")
 
 
@@ -96,7 +108,10 @@ def fmt(
         bool, typer.Option("--check", help="Change nothing; exit 1 if something would change.")
     ] = False,
 ) -> None:
-    """Put recipe files in canonical order; with no files, those in recipes/."""
+    """Put recipe files in canonical order.
+
+    Comments stay with the key they precede. With no files, those in recipes/.
+    """
     from spotter.config import recipes
     from spotter.config.catalogue import expand
     from spotter.types import UserError

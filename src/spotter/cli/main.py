@@ -105,11 +105,13 @@ def _expected(error: Exception) -> int | None:
 
 def _usage(error: typer.TyperException) -> str:
     """typer's complaint as one sentence, with the help page that explains."""
-    message = " ".join(error.format_message().split()).rstrip(".")
-    option = getattr(error, "option_name", None)
-    if option and message.startswith("No such option"):
-        near = getattr(error, "possibilities", None)
-        message = f"there is no option {option}" + (f"; did you mean {min(near)}?" if near else "")
-    message = message[0].lower() + message[1:]
+    from spotter.plugins import did_you_mean
+
     context = getattr(error, "ctx", None)
-    return f"{message}; see `{context.command_path} --help`" if context else message
+    option = getattr(error, "option_name", None)
+    message = " ".join(error.format_message().split()).rstrip(".")
+    if option and context and message.startswith("No such option"):
+        known = [name for param in context.command.params for name in param.opts]
+        message = f"there is no option {option}{did_you_mean(option, known)}"
+    message = message[0].lower() + message[1:]
+    return f"{message} (see `{context.command_path} --help`)" if context else message

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 def show(
     text: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[TEXT]...", help="Only recipes with these words, or close to them."
-        ),
+        typer.Argument(metavar="TEXT", help="Only recipes with these words, or close to them."),
     ] = None,
 ) -> None:
     """List recipes: address, algorithm, budget, the score it promises.

@@ -18,12 +18,14 @@ Examples:
 
 Address = Annotated[
     str,
-    typer.Argument(help="EnvId:variant, EnvId, file.yaml:variant, or package:EnvId."),
+    typer.Argument(
+        metavar="ADDRESS", help="EnvId:variant, EnvId, file.yaml:variant, or package:EnvId."
+    ),
 ]
 Overrides = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[KEY=VALUE]...",
+        metavar="KEY=VALUE",
         help="Settings to change by dotted name; values are YAML, null switches off.",
     ),
 ]
@@ -57,7 +59,7 @@ def run(
     overrides: Overrides = None,
     algo: Algo = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="The same as seed=N.")
+        str | None, typer.Option("--seed", metavar="N", help="The same as seed=N.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Only the verdict at the end.")] = False,
 ) -> None:
@@ -75,7 +77,7 @@ def run(
         sys.exit(130)
 
 
-def _with_seed(overrides: list[str], seed: int | None) -> list[str]:
+def _with_seed(overrides: list[str], seed: str | None) -> list[str]:
     if seed is None:
         return overrides
     if any(text.partition("=")[0].strip() == "seed" for text in overrides):

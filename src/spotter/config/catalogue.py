@@ -1,19 +1,16 @@
 """Every recipe there is: finding them by text, and checking their files."""
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from spotter import plugins
 from spotter.config import recipes
 from spotter.config.layers import Layer, check_family, check_recipe
 from spotter.config.load import Resolved, resolve, validate
 from spotter.types import UserError
-
-_ALIKE: Final = 0.75
 
 
 @dataclass(frozen=True)
@@ -73,15 +70,18 @@ def find(text: str = "") -> list[Entry]:
     everything = entries()
     words = text.lower().split()
     exact = [entry for entry in everything if all(word in entry.text for word in words)]
-    found = exact or [entry for entry in everything if all(_close(w, entry.text) for w in words)]
+    found = exact or [entry for entry in everything if all(_close(w, entry) for w in words)]
     if not found:
         raise UserError(_nothing(text, everything))
     return found
 
 
-def _close(word: str, text: str) -> bool:
-    parts = re.findall(r"[a-z0-9]+", text)
-    return any(difflib.SequenceMatcher(None, word, part).ratio() >= _ALIKE for part in parts)
+def _close(word: str, entry: Entry) -> bool:
+    """Within a typing mistake or two of a word; `LunarLander` counts as two words and as one."""
+    text = f"{entry.address} {entry.description}"
+    parts = {*re.findall(r"[A-Z]?[a-z0-9]+", text), *re.findall(r"\w+", text)}
+    allowed = max(1, len(word) // 4)
+    return any(plugins.mistakes(word, part.lower()) <= allowed for part in parts if len(part) > 2)
 
 
 def _nothing(text: str, everything: Sequence[Entry]) -> str:

@@ -72,8 +72,7 @@ def make(env: EnvConfig, render: bool = False) -> Env:
         # Box2D's compiled half warns while it loads, and crashes Python where warnings are errors.
         warnings.simplefilter("ignore", DeprecationWarning)
         plugins.require("Box2D", extra="box2d")
-    if render or env.id.startswith("CarRacing"):  # its observations are drawn with pygame
-        plugins.require("pygame", extra="box2d")
+    plugins.require("pygame", extra="box2d")  # Gymnasium imports it with every game of the family
     return make_registered(env, render)
 
 

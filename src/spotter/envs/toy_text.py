@@ -118,12 +118,13 @@ def _frozen_lake(env: EnvConfig, info: EnvInfo) -> EnvInfo:
     changed = env.time_limit is not None or bool(env.kwargs)
     if not changed:
         return replace(info, threshold=registered_info(env).threshold)
+    threshold = _lake_threshold(env)
     schedule = env.kwargs.get("reward_schedule", (1, 0, 0))
     per_step = min(0.0, float(schedule[2])), max(0.0, float(schedule[2]))
     ends = min(0.0, *map(float, schedule[:2])), max(0.0, *map(float, schedule[:2]))
     limit = time_limit(env)
     score_range = ends[0] + limit * per_step[0], ends[1] + limit * per_step[1]
-    return replace(info, score_range=score_range, threshold=_lake_threshold(env))
+    return replace(info, score_range=score_range, threshold=threshold)
 
 
 def _lake_threshold(env: EnvConfig) -> float | None:

@@ -100,7 +100,7 @@ class Scripted(gym.Env[Any, int]):
         self.masks = masks
         numbers = gs.Box(-np.inf, np.inf, (4,), np.float32)
         picture = gs.Box(0, 255, (6, 5, 3), np.uint8)
-        step = gs.Discrete(100)
+        step = gs.Discrete(1000)
         self.observation_space: gs.Space[Any] = (
             gs.Dict({"numbers": numbers, "pair": gs.Tuple((picture, step))}) if nested else numbers
         )
@@ -131,7 +131,7 @@ class Scripted(gym.Env[Any, int]):
         if not self.reuses_array:
             self._numbers, self._picture = self._numbers.copy(), self._picture.copy()
         self._numbers[:] = self.now.numbers
-        self._picture[:] = self.now.step
+        self._picture[:] = self.now.step % 256
         if self.nested:
             return {"numbers": self._numbers, "pair": (self._picture, self.now.step)}
         return self._numbers

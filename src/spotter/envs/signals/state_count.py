@@ -4,6 +4,7 @@ A Discrete observation is its own region; a Box is cut into `bins` slices per di
 the space's bounds, or between `low` and `high` where it has none.
 """
 
+import math
 from typing import Annotated, Any, Final, Literal
 
 import numpy as np
@@ -71,7 +72,7 @@ class Grid:
                     f"reward signal state_count: low {low[index]:g} is not below high "
                     f"{high[index]:g} in dimension {index}"
                 )
-        if np.prod([float(count) for count in bins]) > _MOST_CELLS:
+        if math.prod(bins) > _MOST_CELLS:
             raise UserError("reward signal state_count has too many cells; use fewer bins")
         self._low, self._width = low, (high - low) / np.array(bins)
         self._last = np.array(bins) - 1
