@@ -36,16 +36,16 @@ class Outcome:
 
 def addresses() -> list[str]:
     """Every variant with a promise."""
-    found = []
-    for name, path in recipes.files().items():
-        for variant in recipes.variants(recipes.open_source(path)):
-            if resolve(f"{name}:{variant}").expect is not None:
-                found.append(f"{name}:{variant}")
-    return found
+    everything = (
+        f"{name}:{variant}"
+        for name, path in recipes.files().items()
+        for variant in recipes.variants(recipes.open_source(path))
+    )
+    return [address for address in everything if resolve(address).expect is not None]
 
 
 def run(address: str, seed: int) -> Outcome:
-    from spotter.train import train
+    from spotter.training import train
 
     resolved = resolve(address, {"seed": seed})
     assert resolved.expect is not None

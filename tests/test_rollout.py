@@ -29,10 +29,8 @@ class Oracle:
 
 def scripted(backend="sync", count=2, **kwargs):
     kwargs.setdefault("ends", ["terminated", "truncated", "both"])
-    return make_vector(
-        EnvConfig(id=ID, family="gymnasium", count=count, backend=backend, workers=2, kwargs=kwargs),
-        RewardConfig(),
-    )
+    env = {"id": ID, "family": "gymnasium", "count": count, "backend": backend, "kwargs": kwargs}
+    return make_vector(EnvConfig(**env, workers=2), RewardConfig())
 
 
 def collector(vector):

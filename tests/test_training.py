@@ -99,10 +99,23 @@ def test_budget_counts_env_steps_and_both_axes_are_kept(make_config):
 
 def test_every_algorithm_reports_the_shared_diagnostics(make_config):
     shared = {
-        "loss/policy", "loss/entropy", "loss/total", "policy/kl", "policy/approx_kl",
-        "policy/clip_fraction", "policy/entropy", "value/explained_variance", "grad/norm",
-        "grad/actor_trunk", "grad/policy_head", "net/dead_units", "hp/algo.lr", "time/fps",
-        "train/score", "train/reward", "reward/env",
+        "loss/policy",
+        "loss/entropy",
+        "loss/total",
+        "policy/kl",
+        "policy/approx_kl",
+        "policy/clip_fraction",
+        "policy/entropy",
+        "value/explained_variance",
+        "grad/norm",
+        "grad/actor_trunk",
+        "grad/policy_head",
+        "net/dead_units",
+        "hp/algo.lr",
+        "time/fps",
+        "train/score",
+        "train/reward",
+        "reward/env",
     }
     for algo in ALGOS:
         log = Log()
@@ -114,15 +127,25 @@ def test_every_algorithm_reports_the_shared_diagnostics(make_config):
 def test_scheduled_settings_are_logged_as_they_change(make_config):
     lr = {"shape": "linear", "start": 1.0e-3, "end": 0.0}
     log = Log()
-    train(make_config("CartPole-v1", algo={"name": "ppo", "lr": lr, "epochs": 1, "steps": 16},
-                      budget={"env_steps": 128}), [log])
+    train(
+        make_config(
+            "CartPole-v1",
+            algo={"name": "ppo", "lr": lr, "epochs": 1, "steps": 16},
+            budget={"env_steps": 128},
+        ),
+        [log],
+    )
     assert [row.metrics["hp/algo.lr"] for row in log.rows] == pytest.approx([5e-4, 0.0])
 
 
 def test_training_ends_at_once_when_solved_on_two_seed_sets(make_config):
     log = Log()
-    config = make_config("CartPole-v1", env={"threshold": 5.0}, eval={"every_steps": 64},
-                         budget={"env_steps": 100_000})
+    config = make_config(
+        "CartPole-v1",
+        env={"threshold": 5.0},
+        eval={"every_steps": 64},
+        budget={"env_steps": 100_000},
+    )
     result = train(config, [log])
     assert result.reason == "solved"
     assert result.solved
@@ -153,8 +176,9 @@ def test_environments_whose_copies_are_alike_are_pointed_out(make_config):
 
 def test_p16_score_stays_raw_while_the_learner_is_paid_clipped(make_config):
     log = Log()
-    config = make_config("CartPole-v1", reward={"weight": 7.0, "clip": 1.0, "scale": 0.1},
-                         budget={"env_steps": 400})
+    config = make_config(
+        "CartPole-v1", reward={"weight": 7.0, "clip": 1.0, "scale": 0.1}, budget={"env_steps": 400}
+    )
     train(config, [log])
     metrics = log.rows[-1].metrics
     assert metrics["train/score"] == pytest.approx(metrics["train/length"])

@@ -1,8 +1,8 @@
 """Spotter: a reinforcement-learning workbench that watches every repetition.
 
-    import spotter
-    result = spotter.train("CartPole-v1:ppo", seed=1)
-    print(result.score)
+import spotter
+result = spotter.train("CartPole-v1:ppo", seed=1)
+print(result.score)
 """
 
 from typing import TYPE_CHECKING, Any

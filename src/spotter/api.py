@@ -1,7 +1,7 @@
 """Spotter from Python: the same words as the command line.
 
-    result = spotter.train("CartPole-v1:ppo", "algo.lr=3e-4", seed=1)
-    config = spotter.resolve("CartPole-v1:ppo", budget={"env_steps": 50_000}).config
+result = spotter.train("CartPole-v1:ppo", "algo.lr=3e-4", seed=1)
+config = spotter.resolve("CartPole-v1:ppo", budget={"env_steps": 50_000}).config
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from spotter.config import Resolved
 from spotter.config import resolve as _resolve
 from spotter.config.load import parse_overrides
-from spotter.config.models import merge
+from spotter.config.overrides import merge
 from spotter.sinks.console import Console
 from spotter.training import Result
 from spotter.training import train as _train

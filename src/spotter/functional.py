@@ -130,4 +130,6 @@ def norm(tensors: list[Tensor]) -> Tensor:
     """Euclidean norm of all elements of all tensors."""
     if not tensors:
         return torch.zeros(())
-    return torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(t) for t in tensors]))
+    parts = torch.stack([torch.linalg.vector_norm(tensor) for tensor in tensors])
+    total: Tensor = torch.linalg.vector_norm(parts)
+    return total

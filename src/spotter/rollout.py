@@ -271,5 +271,3 @@ class Collector:
             }
             rollout.next_value[list(rows_t), list(rows_n)] = self.policy.value(stacked)
         self.seconds["policy"] += perf_counter() - began
-
-

@@ -94,7 +94,8 @@ class Training:
         collected = perf_counter()
         metrics = self.algorithm.update(rollout, progress)
         # Statistics move only here, so acting and learning on one rollout see the same inputs.
-        self.policy.observe(rollout.flatten(rollout.value, rollout.value).obs)
+        if self.config.policy.normalize_obs == "running":
+            self.policy.observe(rollout.flatten(rollout.value, rollout.value).obs)
         episodes, seconds = self.collector.take()
         self.updates += 1
         now = perf_counter()

@@ -1,5 +1,7 @@
 """PPO's own details."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 
@@ -34,9 +36,7 @@ def test_first_minibatch_has_ratio_one_even_with_running_statistics(make_config,
 
 
 def test_target_kl_ends_only_the_current_update(make_config):
-    metrics, training = first_updates(
-        make_config, updates=4, lr=0.05, epochs=10, target_kl=1e-3
-    )
+    metrics, training = first_updates(make_config, updates=4, lr=0.05, epochs=10, target_kl=1e-3)
     assert all(row["ppo/kl_stop"] == 1 for row in metrics)
     assert all(row["ppo/epochs"] < 10 for row in metrics)
     before = weights(training)
@@ -65,7 +65,7 @@ def test_epochs_can_be_scheduled(make_config):
 def test_adaptive_rate_moves_towards_the_kl_target(make_config, lr, direction):
     metrics, _ = first_updates(make_config, updates=3, lr=lr, lr_target_kl=0.01, epochs=4)
     factors = [1.0, *(row["ppo/lr_factor"] for row in metrics)]
-    steps = [b - a for a, b in zip(factors, factors[1:], strict=False)]
+    steps = [b - a for a, b in pairwise(factors)]
     assert all(step * direction > 0 for step in steps)
 
 
@@ -139,7 +139,8 @@ def test_p29_a_one_step_rollout_of_one_copy_trains(make_config):
 
 
 def test_a_minibatch_that_does_not_divide_is_refused_with_the_nearest(make_config):
-    with pytest.raises(UserError, match=r"algo.minibatch=60 must divide .* = 4 × 16 = 64; nearest: 64"):
+    sentence = r"algo.minibatch=60 must divide .* = 4 × 16 = 64; nearest: 64"
+    with pytest.raises(UserError, match=sentence):
         make_config("CartPole-v1", {"name": "ppo", "steps": 16, "minibatch": 60})
 
 

@@ -53,8 +53,15 @@ def test_the_gradient_is_the_policy_gradient(make_config):
     """Against a direct computation with autograd on the collected episodes."""
     config = make_config(
         "CartPole-v1",
-        {"name": "reinforce", "optimizer": "sgd", "lr": 1.0, "max_grad_norm": None,
-         "baseline": "none", "normalize_returns": False, "gamma": 0.9},
+        {
+            "name": "reinforce",
+            "optimizer": "sgd",
+            "lr": 1.0,
+            "max_grad_norm": None,
+            "baseline": "none",
+            "normalize_returns": False,
+            "gamma": 0.9,
+        },
     )
     with Training(config) as training:
         policy = training.policy
@@ -74,9 +81,7 @@ def test_the_gradient_is_the_policy_gradient(make_config):
         expected = before - policy.policy_head.linear.weight.grad
         policy.zero_grad()
         training.algorithm.update(rollout, progress(0))
-        torch.testing.assert_close(
-            policy.policy_head.linear.weight, expected, rtol=1e-4, atol=1e-5
-        )
+        torch.testing.assert_close(policy.policy_head.linear.weight, expected, rtol=1e-4, atol=1e-5)
 
 
 def progress(steps):

@@ -3,7 +3,7 @@
 import pytest
 
 from spotter import plugins
-from spotter.testing.algorithms import check_algorithm, check_learns_something, _config
+from spotter.testing.algorithms import _config, check_algorithm, check_learns_something
 
 
 @pytest.mark.parametrize("name", plugins.names("algos"))

@@ -33,7 +33,7 @@ def test_an_episode_lasts_its_pulls():
     game = make(armed(means=[0, 1], pulls=3))
     game.reset(seed=1)
     assert [game.step(0)[2] for _ in range(3)] == [False, False, True]
-    assert make(armed()).action_space == gym.spaces.Discrete(5), "five arms unless said otherwise"
+    assert make(armed()).action_space == gym.spaces.Discrete(10), "ten arms unless said otherwise"
 
 
 def test_regret_is_what_the_best_arm_would_have_paid_more():

@@ -68,9 +68,9 @@ def test_p06_acts_from_the_reset_and_learns_from_the_final_observation(backend):
         assert vec.buffers.final_obs["obs"][:, 1:].tolist() == [[0, 2, 0]] * 3
 
 
-@both_backends
-def test_p07_manual_reset_right_after_an_end_is_followed_by_a_real_step(backend):
-    backends.check_manual_reset(lambda env, count: vector(env, backend, count))
+def test_p07_manual_reset_right_after_an_end_is_followed_by_a_real_step():
+    """tests/conformance asks the same of every back-end."""
+    backends.check_manual_reset(lambda env, count: vector(env, "sync", count))
 
 
 @both_backends
@@ -163,9 +163,9 @@ def test_p32_a_mask_without_a_valid_action_raises(backend):
             vec.step(zeros(vec))
 
 
-@both_backends
-def test_p36_copies_differ_runs_repeat_and_streams_continue(backend):
-    backends.check_seeding(lambda env, count: vector(env, backend, count))
+def test_p36_copies_differ_runs_repeat_and_streams_continue():
+    """tests/conformance asks the same of every back-end."""
+    backends.check_seeding(lambda env, count: vector(env, "sync", count))
 
 
 def test_p36_seeds_are_distinct_and_independent_of_how_many():

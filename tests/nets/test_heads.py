@@ -52,9 +52,7 @@ def test_squashed_normal_equals_torch_and_stays_inside():
     log_std = torch.zeros(5)
     ours = Normal(LOGITS, log_std, squash=True)
     base = td.Normal(LOGITS, log_std.exp())
-    theirs = td.Independent(
-        td.TransformedDistribution(base, [td.TanhTransform(cache_size=1)]), 1
-    )
+    theirs = td.Independent(td.TransformedDistribution(base, [td.TanhTransform(cache_size=1)]), 1)
     action = ours.sample(torch.Generator().manual_seed(0))
     assert action.abs().max() <= 1
     inside = action.clamp(-0.999, 0.999)
@@ -87,8 +85,11 @@ def test_p32_masked_entropy_of_k_uniform_actions_is_log_k(valid):
 
 @pytest.mark.parametrize(
     ("made", "width"),
-    [(head("discrete", (), (4,)), 4), (head("multi_discrete", (2,), (2, 2)), 4),
-     (head("binary", (4,)), 4)],
+    [
+        (head("discrete", (), (4,)), 4),
+        (head("multi_discrete", (2,), (2, 2)), 4),
+        (head("binary", (4,)), 4),
+    ],
 )
 def test_p32_masked_actions_are_never_taken_and_gradients_stay_finite(made, width):
     mask = torch.tensor([[True, False, True, False]]).expand(512, 4)

@@ -127,7 +127,7 @@ class PPO:
         while epochs < round(config.epochs.at(progress)) and not stopped:
             epochs += 1
             order = torch.randperm(len(batch), generator=self.shuffle)
-            for indices in order.split(config.samples(rollout.count)):
+            for indices in torch.split(order, config.samples(rollout.count)):
                 terms = self._losses(batch.select(indices), progress)
                 if stopped := bool(losses) and self._too_far(terms, progress):
                     break

@@ -1,1 +1,1 @@
-"""Environments: families that make and describe them, wrappers, reward signals, vector back-ends."""
+"""Environments: families, wrappers, reward signals, and the vector back-ends that step them."""

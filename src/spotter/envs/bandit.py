@@ -3,8 +3,8 @@
     env: {id: Bandit-v0, kwargs: {means: [0, 0.5, 2], std: 1, pulls: 10}}
 
 Each arm pays a Gaussian amount around its mean; there is nothing to see and no state to reach, so
-a policy that learns anything learns which arm is best. `arms: 5`, also what there is if neither is
-given, is short for means 0, 1, 2, 3, 4.
+a policy that learns anything learns which arm is best. `arms: 10`, also what there is if neither
+is given, is short for means 0, 1, 2, … 9.
 """
 
 import math
@@ -23,7 +23,7 @@ from spotter.envs.base import Env, make_registered, registered_info
 from spotter.types import EnvInfo, UserError
 
 ID: Final = "Bandit-v0"
-_DEFAULT_ARMS: Final = 5
+_DEFAULT_ARMS: Final = 10
 Image = npt.NDArray[np.uint8]
 
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
 from spotter import plugins
@@ -14,7 +13,6 @@ from spotter.envs.base import Env, family
 from spotter.envs.process import ProcessVector
 from spotter.envs.slices import Copy, Meter
 from spotter.envs.vector import SyncVector, VectorEnv
-from spotter.types import UserError
 
 
 @dataclass(frozen=True)
@@ -62,9 +60,9 @@ def check_copies_differ(env: EnvConfig, seeds: Sequence[int], steps: int = 24) -
             a, b = first.step(action), second.step(action)
             if not _equal(a[0], b[0]) or a[1] != b[1]:
                 return None
-            if a[2] or a[3] or b[2] or b[3]:
-                if not _same_start(first, second, (None, None)):
-                    return None
+            ended = a[2] or a[3] or b[2] or b[3]
+            if ended and not _same_start(first, second, (None, None)):
+                return None
     finally:
         first.close()
         second.close()
@@ -84,13 +82,3 @@ def _equal(a: Any, b: Any) -> bool:
     if isinstance(a, tuple):
         return all(_equal(x, y) for x, y in zip(a, b, strict=True))
     return np.array_equal(a, b)
-
-
-def check_supported(env: EnvConfig) -> None:
-    """Raise one clear sentence if copies of this environment cannot be built or understood."""
-    copy = Recipe(env).build()
-    try:
-        if isinstance(copy.env.action_space, gym.spaces.Discrete) and copy.env.action_space.n < 1:
-            raise UserError(f"{env.id} has no actions")
-    finally:
-        copy.close()

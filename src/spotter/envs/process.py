@@ -134,9 +134,19 @@ class ProcessVector:
 
     def _release(self) -> None:
         """Views must go before the memory they look into."""
-        empty = np.zeros(0)
-        self.buffers = Buffers({}, {}, empty, empty, *[empty.astype(bool)] * 2, empty, empty, None)
-        self._active = empty.astype(bool)
+        nothing, no = np.zeros(0), np.zeros(0, np.bool_)
+        self.buffers = Buffers(
+            obs={},
+            final_obs={},
+            action=nothing,
+            reward=nothing,
+            terminated=no,
+            truncated=no,
+            signals=nothing,
+            signals_start=nothing,
+            mask=None,
+        )
+        self._active = no
         self._memory.close()
         with contextlib.suppress(FileNotFoundError):
             self._memory.unlink()

@@ -7,7 +7,7 @@ this very code, one in-process and one in workers, so they cannot disagree.
 
 import traceback
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -196,7 +196,12 @@ class Slice:
         self.buffers.truncated[:] = False
         for row, (copy, seed) in enumerate(zip(self.copies, seeds, strict=True)):
             copy.seed = int(seed)
-            self._guard(row, lambda row=row, copy=copy: self._begin(row, copy, copy.seed))
+            try:
+                self._begin(row, copy, copy.seed)
+            except UserError:
+                raise
+            except Exception as error:
+                raise self._report(row, error) from error
 
     def step(self, active: Bools | None = None) -> list[Episode]:
         """Apply the actions in the buffer. Inactive copies stay as they are and report nothing."""
@@ -257,14 +262,6 @@ class Slice:
         if not mask.any():
             raise ValueError("info['action_mask'] leaves no valid action")
         self.buffers.mask[row] = mask
-
-    def _guard(self, row: int, work: Callable[[], None]) -> None:
-        try:
-            work()
-        except UserError:
-            raise
-        except Exception as error:
-            raise self._report(row, error) from error
 
     def _report(self, row: int, error: Exception) -> EnvError:
         copy = self.copies[row]

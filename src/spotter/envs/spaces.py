@@ -36,7 +36,11 @@ def _flatten(
         return
     for key, child in children:
         inner = f"{path}/{key}" if path else str(key)
-        yield from _flatten(child, inner, lambda obs, key=key, get=get: get(obs)[key])
+        yield from _flatten(child, inner, _picker(get, key))
+
+
+def _picker(get: Callable[[Any], Any], key: Any) -> Callable[[Any], Any]:
+    return lambda obs: get(obs)[key]
 
 
 def _leaf(space: gs.Space[Any]) -> Leaf:

@@ -27,7 +27,9 @@ METRICS: Final = (
         high=1,
     ),
     MetricSpec("grad/*", "gradient norm, whole (before clipping) or by part (after)", low=0),
-    MetricSpec("net/dead_units", "share of units that no longer react", better="low", low=0, high=1),
+    MetricSpec(
+        "net/dead_units", "share of units that no longer react", better="low", low=0, high=1
+    ),
     MetricSpec("hp/*", "present value of a schedulable setting"),
     MetricSpec("time/env_s", "seconds of this update spent stepping environments", low=0),
     MetricSpec("time/policy_s", "seconds spent choosing actions", low=0),

@@ -51,9 +51,7 @@ class Policy(nn.Module):
         self.actor = Body(spaces.observation, config, images)
         self.critic = self.actor if self.shared else Body(spaces.observation, config, images)
         self.policy_head = Head(self.actor.features, spaces.action, config)
-        self.value_head = initialized(
-            nn.Linear(self.critic.features, 1), 1.0, config.orthogonal
-        )
+        self.value_head = initialized(nn.Linear(self.critic.features, 1), 1.0, config.orthogonal)
         self.value_norm = ValueNorm(self.value_head) if config.normalize_values else None
         self.eval()
 
@@ -109,10 +107,14 @@ class Policy(nn.Module):
 
     def parts(self) -> dict[str, list[nn.Parameter]]:
         """Parameters by role: what gradient norms are reported for."""
-        trunks = {"trunk": self.actor} if self.shared else {
-            "actor_trunk": self.actor,
-            "critic_trunk": self.critic,
-        }
+        trunks = (
+            {"trunk": self.actor}
+            if self.shared
+            else {
+                "actor_trunk": self.actor,
+                "critic_trunk": self.critic,
+            }
+        )
         modules: dict[str, nn.Module] = {
             **trunks,
             "policy_head": self.policy_head,
@@ -189,8 +191,7 @@ class Body(nn.Module):
 
     def _join(self, inputs: dict[str, Tensor]) -> Tensor:
         encoded = [
-            encoder(inputs[path])
-            for path, encoder in zip(self._paths, self.encoders, strict=True)
+            encoder(inputs[path]) for path, encoder in zip(self._paths, self.encoders, strict=True)
         ]
         return encoded[0] if len(encoded) == 1 else torch.cat(encoded, -1)
 

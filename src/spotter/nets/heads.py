@@ -59,7 +59,7 @@ class MultiCategorical:
     """Several independent choices."""
 
     def __init__(self, logits: Tensor, nvec: tuple[int, ...]) -> None:
-        self.parts = [Categorical(part) for part in logits.split(nvec, dim=-1)]
+        self.parts = [Categorical(part) for part in torch.split(logits, list(nvec), -1)]
 
     def sample(self, generator: torch.Generator | None) -> Tensor:
         return torch.stack([part.sample(generator) for part in self.parts], -1)

@@ -24,13 +24,16 @@ Bools = npt.NDArray[np.bool_]
 RGB_AXES: Final = 3
 
 
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _as_pair(value: Any) -> Any:
     """A single number is the range that holds only it."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return (value, value) if is_number else value
+    return (value, value) if is_number(value) else value
 
 
-def _ordered(pair: tuple[float, float]) -> tuple[float, float]:
+def ordered(pair: tuple[float, float]) -> tuple[float, float]:
     if not all(math.isfinite(end) for end in pair) or pair[0] > pair[1]:
         raise ValueError(f"a range is [low, high] with low up to high, not {list(pair)}")
     return pair
@@ -39,7 +42,7 @@ def _ordered(pair: tuple[float, float]) -> tuple[float, float]:
 Range = Annotated[
     tuple[float, float],
     BeforeValidator(_as_pair, json_schema_input_type=float | tuple[float, float]),
-    AfterValidator(_ordered),
+    AfterValidator(ordered),
     Field(strict=False),
 ]
 """[low, high], or one number for both."""

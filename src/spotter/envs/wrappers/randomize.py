@@ -11,20 +11,39 @@ import inspect
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from spotter import plugins
 from spotter.config import WrapperConfig
 from spotter.envs.base import Env
-from spotter.envs.wrappers.base import Range, SeededWrapper, Start
+from spotter.envs.wrappers.base import SeededWrapper, Start, is_number, ordered
 from spotter.types import UserError
 
-Switch = Annotated[tuple[bool, bool], Field(strict=False)]
+
+def _choice(value: Any) -> Any:
+    """One check for all forms, so that a mistake is one sentence and not one per form."""
+    if isinstance(value, bool):
+        return value
+    pair = (value, value) if is_number(value) else value
+    if isinstance(pair, list | tuple) and len(pair) == 2:
+        if all(isinstance(end, bool) for end in pair):
+            return tuple(pair)
+        if all(is_number(end) for end in pair):
+            return ordered((float(pair[0]), float(pair[1])))
+    raise ValueError(f"{value!r} should be a number, [low, high], true, false or [false, true]")
+
+
+Choice = Annotated[
+    bool | tuple[bool, bool] | tuple[float, float],
+    BeforeValidator(
+        _choice, json_schema_input_type=bool | float | tuple[bool, bool] | tuple[float, float]
+    ),
+]
 
 
 class Config(WrapperConfig):
     name: Literal["randomize"]
-    attributes: dict[str, bool | Switch | Range] = Field(
+    attributes: dict[str, Choice] = Field(
         min_length=1, description="Attribute of the environment -> [low, high] or a fixed value."
     )
 
@@ -51,7 +70,7 @@ def _settable(env: Env) -> list[str]:
 
 
 class Randomize(SeededWrapper):
-    def __init__(self, env: Env, attributes: dict[str, Any]) -> None:
+    def __init__(self, env: Env, attributes: dict[str, Choice]) -> None:
         super().__init__(env)
         self._attributes = attributes
 
@@ -63,7 +82,7 @@ class Randomize(SeededWrapper):
         obs, info = self.env.reset(seed=seed, options=options)
         return obs, {**info, "physics": drawn}
 
-    def _draw(self, choice: Any) -> bool | float:
+    def _draw(self, choice: Choice) -> bool | float:
         if isinstance(choice, bool):
             return choice
         low, high = choice
