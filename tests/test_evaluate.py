@@ -54,6 +54,13 @@ def test_evaluation_scores_the_trained_network_not_a_copy_of_the_first(make_conf
     assert after.score == pytest.approx(9.4, abs=1), "always pushing left falls over at once"
 
 
+def test_evaluation_ends_even_where_episodes_never_do(make_config, monkeypatch):
+    monkeypatch.setattr("spotter.envs.make.UNLIMITED_CUT", 30)
+    config = make_config("tests.envs.lopsided:Endless-v0", eval={"episodes": 3})
+    with Training(config) as training, Evaluator(config) as evaluator:
+        assert evaluator.run(training.policy, 0).lengths == (30, 30, 30)
+
+
 def test_held_out_seeds_never_meet_training_seeds():
     streams = [seeding.integers(7, f"{name} envs", 200) for name in ("train", "eval", "test")]
     merged = [seed for stream in streams for seed in stream]

@@ -8,8 +8,6 @@ from typing import Any
 
 from spotter.config import Resolved
 from spotter.config import resolve as _resolve
-from spotter.config.load import parse_overrides
-from spotter.config.overrides import merge
 from spotter.sinks.console import Console
 from spotter.training import Result
 from spotter.training import train as _train
@@ -17,7 +15,7 @@ from spotter.training import train as _train
 
 def resolve(address: str, *overrides: str, **settings: Any) -> Resolved:
     """The config of a recipe or environment; overrides as on the command line or as keywords."""
-    return _resolve(address, merge(parse_overrides(overrides), settings))
+    return _resolve(address, [*overrides, settings])
 
 
 def train(address: str, *overrides: str, quiet: bool = False, **settings: Any) -> Result:

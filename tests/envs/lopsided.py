@@ -25,4 +25,13 @@ class Lopsided(gym.Env):
         return np.zeros(1, np.float32), 1.0, self.t >= self.length, False, {}
 
 
+class Endless(Lopsided):
+    """No end and no time limit."""
+
+    def step(self, action):
+        obs, reward, _, _, info = super().step(action)
+        return obs, reward, False, False, info
+
+
 gym.register("Lopsided-v0", Lopsided)
+gym.register("Endless-v0", Endless)

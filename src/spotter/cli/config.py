@@ -2,7 +2,6 @@
 
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -10,6 +9,7 @@ import typer
 
 from spotter.cli.groups import ShowByDefault
 from spotter.cli.train import Address, Algo, Overrides
+from spotter.cli.words import plural
 
 if TYPE_CHECKING:
     from spotter.types import UserError
@@ -97,8 +97,10 @@ def check(files: Files = None) -> None:
     for problem in checked.problems:
         typer.echo(problem)
     if bad := len(checked.problems):
-        raise UserError(f"{bad} of {checked.files} files {'has' if bad == 1 else 'have'} problems")
-    typer.echo(f"{checked.files} files with {checked.variants} variants: all fine")
+        verb = "has" if bad == 1 else "have"
+        raise UserError(f"{bad} of {plural(checked.files, 'file')} {verb} problems")
+    what = f"{plural(checked.files, 'file')} with {plural(checked.variants, 'variant')}"
+    typer.echo(f"{what}: all fine")
 
 
 @app.command()
@@ -139,16 +141,17 @@ def _format(path: Path, write: bool) -> bool:
 
 def _replace(path: Path, text: str) -> None:
     """Write beside it, then rename: an interrupt leaves the old file or the new, never half."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
+    from spotter.types import UserError
+
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        temporary.write_text(text, encoding="utf-8", newline="\n")
         temporary.chmod(path.stat().st_mode)
         temporary.replace(path)
-    except BaseException:
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
 
 
 @app.command()

@@ -6,6 +6,7 @@ is 130. Everything heavy is imported inside the commands, so that `spotter --hel
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -63,6 +64,9 @@ def _root(
 
 def main() -> None:
     """The console script."""
+    # `package:EnvId` and `algo.name: package.module` may stand in the working folder, as with
+    # `python -m`; last, so that no file there hides an installed package.
+    sys.path.append(str(Path.cwd()))
     sys.exit(run(sys.argv[1:]))
 
 

@@ -2,8 +2,8 @@
 
 
 def count(value: int) -> str:
-    """31232 → `31 232`."""
-    return f"{value:,}".replace(",", " ")
+    """31232 → `31,232`."""
+    return f"{value:,}"
 
 
 def number(value: float) -> str:
@@ -19,3 +19,8 @@ def duration(seconds: float) -> str:
     if minutes < 100:
         return f"{minutes} min {rest:02d} s"
     return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def plural(value: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count(value)} {noun}{'' if value == 1 else 's'}"

@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from spotter import plugins
 from spotter.config import tree
-from spotter.config.models import AlgoConfig, Plugin
+from spotter.config.models import Plugin
 from spotter.config.overrides import COMMAND_LINE
 from spotter.config.words import listed, shown
 from spotter.types import UserError
@@ -100,7 +100,9 @@ def _sentence(details: list[ErrorDetails], path: tree.Path, data: Any, root: tre
         if message.startswith("unknown ") and model is not None and issubclass(model, Plugin):
             name = f"{name}.{model.picked_by}"
         return _own_sentence(name, message, got)
-    return f"{name} should be {_wish(details)}, got {shown(got)}{_near_choice(detail)}"
+    if wish := _wish(details):
+        return f"{name} should be {wish}, got {shown(got)}{_near_choice(detail)}"
+    return f"{name}: {detail['msg'][0].lower()}{detail['msg'][1:]}, got {shown(got)}"
 
 
 def _own_sentence(name: str, message: str, got: Any) -> str:
@@ -115,7 +117,7 @@ def _own_sentence(name: str, message: str, got: Any) -> str:
 
 def _wish(details: list[ErrorDetails]) -> str:
     """What the value should have been; several details are branches of one union."""
-    wishes = dict.fromkeys(_one_wish(detail) for detail in details)
+    wishes = {wish: None for detail in details if (wish := _one_wish(detail))}
     if "a number" in wishes:
         wishes.pop("a whole number", None)
     return listed(list(wishes))
@@ -127,13 +129,16 @@ def _one_wish(detail: ErrorDetails) -> str:
         return _KINDS[kind]
     if kind in _BOUNDS:
         word, key = _BOUNDS[kind]
-        return f"{word} {ctx[key]}"
+        bound = ctx[key]
+        return f"{word} {int(bound) if bound == int(bound) else bound}"
     if kind == "literal_error":
         return listed(_choices(detail))
     if kind in ("too_short", "too_long"):
-        few = "at least" if kind == "too_short" else "at most"
-        return f"a list of {few} {ctx.get('min_length', ctx.get('max_length'))} items"
-    return detail["msg"].removeprefix("Input should be ")
+        few, size = ("at least", "min_length") if kind == "too_short" else ("at most", "max_length")
+        noun = "map" if ctx["field_type"] == "Dictionary" else "list"
+        return f"a {noun} with {few} {ctx[size]} item{'' if ctx[size] == 1 else 's'}"
+    start, wish = "Input should be ", detail["msg"]
+    return wish.removeprefix(start) if wish.startswith(start) else ""
 
 
 def _choices(detail: ErrorDetails) -> list[str]:
@@ -172,7 +177,7 @@ def unknown_key(path: tree.Path, data: Any, root: tree.Model, also: Sequence[str
 def _elsewhere(key: str, path: tree.Path, data: Any, root: tree.Model) -> str:
     """The same key in another algorithm, or in another section."""
     if path[:-1] == ("algo",):
-        owners = [name for name in plugins.names("algos") if key in _algo_keys(name)]
+        owners = [name for name in plugins.names("algos") if key in _algo_keys(name, root)]
         if owners:
             mine = tree.value_at(data, ("algo", "name"))
             return f"algo.{key} is a setting of {listed(owners, 'and')}, not of {mine}"
@@ -181,6 +186,6 @@ def _elsewhere(key: str, path: tree.Path, data: Any, root: tree.Model) -> str:
     return f"{tree.dotted(path)} is not a setting; did you mean {match}?" if match else ""
 
 
-def _algo_keys(name: str) -> list[str]:
-    config: type[BaseModel] = AlgoConfig.chosen({"name": name})
-    return tree.keys(config)
+def _algo_keys(name: str, root: tree.Model) -> list[str]:
+    config = tree.child(root, "algo", {"name": name})
+    return tree.keys(config) if config else []

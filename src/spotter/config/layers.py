@@ -244,19 +244,18 @@ def _can_be_env(env_id: str) -> bool:
 
 def unknown_address(address: str) -> str:
     """The sentence for an address that names nothing."""
-    known = recipes.files()
-    name, _, variant = address.partition(":")
-    match = plugins.nearest(name, known)
-    if match:
-        there = _variants_if_readable(known[match])
-        best = plugins.nearest(variant, there) if variant else None
-        suggestion = f"{match}:{best}" if best else match
-        return f"unknown recipe or environment '{address}'; did you mean '{suggestion}'?"
     import gymnasium as gym
 
-    hint = plugins.nearest(name, gym.registry.keys())
-    tail = f"; did you mean '{hint}'?" if hint else "; `spotter list` shows what there is"
-    return f"unknown recipe or environment '{address}'{tail}"
+    known = recipes.files()
+    name, _, variant = address.partition(":")
+    match = plugins.nearest(name, [*known, *gym.registry])
+    if match is None:
+        tail = "`spotter list` shows what there is"
+    else:
+        there = _variants_if_readable(known[match]) if match in known else []
+        best = plugins.nearest(variant, there) if variant else None
+        tail = f"did you mean '{match}{f':{best}' if best else ''}'?"
+    return f"unknown recipe or environment '{address}'; {tail}"
 
 
 def _variants_if_readable(path: Path) -> list[str]:

@@ -91,11 +91,3 @@ def _expect(promise: Layer | None) -> Expect | None:
         return _Promise.from_data(promise.values).expect
     except ValidationError as error:
         raise explain(error, _Promise, promise.values, promise.where) from None
-
-
-def parse_overrides(overrides: Sequence[Override]) -> dict[str, Any]:
-    """Overrides as one tree."""
-    tree: dict[str, Any] = {}
-    for path, value in parse(overrides):
-        tree = edit(tree, path, value)
-    return tree

@@ -22,7 +22,6 @@ from pydantic import (
 )
 
 from spotter import plugins
-from spotter.config.overrides import merge  # noqa: F401
 from spotter.config.words import shown
 from spotter.schedules import Schedule, constant, within
 from spotter.types import UserError
@@ -87,7 +86,6 @@ class Plugin(Settings):
     @classmethod
     def chosen(cls, data: Any) -> "type[Plugin]":
         """The `Config` of the plug-in a section names; `UserError` if it names none."""
-        known = ", ".join(plugins.names(cls.plugin_kind))
         key = cls.picked_by
         if not isinstance(data, Mapping):
             wish = f"such as {{{key}: {data}}}" if isinstance(data, str) else f"with `{key}`"
@@ -95,14 +93,18 @@ class Plugin(Settings):
         name = data.get(key)
         if name is None:
             typo = plugins.nearest(key, [str(other) for other in data])
-            hint = f"`{typo}` looks like a misspelling of it" if typo else f"known: {known}"
+            hint = f"`{typo}` looks like a misspelling of it" if typo else cls._known()
             raise UserError(f"needs `{key}`; {hint}")
         if not isinstance(name, str):
-            raise UserError(f"needs text as `{key}`, got {shown(name)}; known: {known}")
+            raise UserError(f"needs text as `{key}`, got {shown(name)}; {cls._known()}")
         config = getattr(plugins.load(cls.plugin_kind, name), "Config", None)
         if not (isinstance(config, type) and issubclass(config, cls)):
             raise UserError(f"names {name}, which has no Config made from {cls.__name__}")
         return config
+
+    @classmethod
+    def _known(cls) -> str:
+        return f"known: {', '.join(plugins.names(cls.plugin_kind))}"
 
 
 def _plugin(base: type[Plugin]) -> WrapValidator:

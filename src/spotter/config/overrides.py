@@ -18,17 +18,22 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in over.items():
         old = merged.get(key)
-        both_maps = isinstance(value, Mapping) and isinstance(old, Mapping)
-        if both_maps and (key == "kwargs" or not (_is_schedule(old) or _is_schedule(value))):
-            merged[key] = merge(old, value)  # type: ignore[arg-type]  # both are maps
+        whole = key != "kwargs" and _is_schedule(value)
+        if isinstance(value, Mapping) and isinstance(old, Mapping) and not whole:
+            merged[key] = merge(old, value)
         else:
             merged[key] = value
     return merged
 
 
 def _is_schedule(value: Any) -> bool:
-    """A schedule is one value: `{points: …}` over `{start: …}` must not blend into nonsense."""
-    return bool({"start", "points"} & set(value)) and set(value) <= _SCHEDULE_KEYS
+    """A whole one, as opposed to `{end: 0}`, which changes a part of the one below.
+
+    Whole schedules replace: `{points: …}` and `{start: …}` must not blend into nonsense.
+    """
+    if not isinstance(value, Mapping) or not {"start", "points"} & set(value):
+        return False
+    return set(value) <= _SCHEDULE_KEYS
 
 
 def edit(tree: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:

@@ -31,7 +31,6 @@ SUFFIXES: Final = (".yaml", ".yml")
 TOP_KEYS: Final = ("family", "description", "base", "variants")
 FAMILY_KEYS: Final = ("description", "matches", "base")
 VARIANT_EXTRAS: Final = ("description", "expect")
-_DEEPEST: Final = 40
 
 
 @dataclass(frozen=True)
@@ -89,17 +88,17 @@ def parse(text: str, name: str, lines: bool = True) -> Any:
     except (YAMLError, ValueError) as error:  # a ValueError is a bad date or number
         problem = " ".join(str(error).split())
         raise UserError(f"{name}: not valid YAML: {problem}") from error
+    except RecursionError:
+        raise UserError(f"{name}: nested too deeply") from None
     _refuse_exotic(data, name)
     return data
 
 
-def _refuse_exotic(node: Any, name: str, depth: int = 0) -> None:
-    """Dates, tags and maps that contain themselves are YAML, but no settings."""
-    if depth > _DEEPEST:
-        raise UserError(f"{name}: nested too deeply")
+def _refuse_exotic(node: Any, name: str) -> None:
+    """Dates, bytes and tags are YAML, but no settings."""
     if isinstance(node, Mapping | list):
         for inner in node.values() if isinstance(node, Mapping) else node:
-            _refuse_exotic(inner, name, depth + 1)
+            _refuse_exotic(inner, name)
     elif node is not None and not isinstance(node, str | int | float):
         if isinstance(node, TaggedScalar):
             raise UserError(f"{name}: the YAML tag {node.tag.value} means nothing here")

@@ -8,6 +8,7 @@ import importlib
 from typing import Any, Protocol
 
 import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.error import DependencyNotInstalled, Error
 
 from spotter import plugins
@@ -61,10 +62,14 @@ def threshold(env: EnvConfig) -> float | None:
 
 def registered_info(env: EnvConfig) -> EnvInfo:
     """All that can be said about an environment nobody described."""
-    package, _, bare_id = env.id.rpartition(":")
     try:
-        if package:  # gym.make imports it, gym.spec does not
-            importlib.import_module(package)
-        return EnvInfo(threshold=gym.spec(bare_id).reward_threshold)
+        return EnvInfo(threshold=registered_spec(env).reward_threshold)
     except (Error, ImportError):
         return EnvInfo()
+
+
+def registered_spec(env: EnvConfig) -> EnvSpec:
+    package, _, bare_id = env.id.rpartition(":")
+    if package:  # gym.make imports it, gym.spec does not
+        importlib.import_module(package)
+    return gym.spec(bare_id)

@@ -3,10 +3,8 @@
 from dataclasses import replace
 from typing import Final
 
-import gymnasium as gym
-
 from spotter.config import EnvConfig
-from spotter.envs.base import Env, make_registered, registered_info
+from spotter.envs.base import Env, make_registered, registered_info, registered_spec
 from spotter.types import EnvInfo
 
 _CARTPOLE: Final = EnvInfo(
@@ -82,7 +80,7 @@ def describe(env: EnvConfig) -> EnvInfo:
 
 
 def _limit(env: EnvConfig) -> int:
-    limit = env.time_limit or gym.spec(env.id).max_episode_steps
+    limit = env.time_limit or registered_spec(env).max_episode_steps
     assert limit is not None, f"{env.id} is registered without a time limit"
     return limit
 

@@ -3,9 +3,10 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+from gymnasium.wrappers import TimeLimit
 
 from spotter import plugins
 from spotter.config import EnvConfig, RewardConfig, SignalConfig
@@ -13,6 +14,9 @@ from spotter.envs.base import Env, family
 from spotter.envs.process import ProcessVector
 from spotter.envs.slices import Copy, Meter
 from spotter.envs.vector import SyncVector, VectorEnv
+
+UNLIMITED_CUT: Final = 10_000
+"""Decisions after which evaluation cuts an episode that nothing else would ever end."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,13 @@ class Recipe:
         for config in self.env.wrappers:
             if self.training or not config.train_only:
                 stack = plugins.load("wrappers", config.name).wrap(config, stack)
+        if not self.training and not _has_time_limit(meter):
+            stack = TimeLimit(stack, max_episode_steps=UNLIMITED_CUT)
         return Copy(stack, meter, use_mask=self.env.mask)
+
+
+def _has_time_limit(env: Env) -> bool:
+    return env.spec is not None and env.spec.max_episode_steps is not None
 
 
 def make_vector(

@@ -7,11 +7,10 @@ own transition table.
 from dataclasses import replace
 from typing import Any, Final
 
-import gymnasium as gym
 import numpy as np
 
 from spotter.config import EnvConfig
-from spotter.envs.base import Env, make_registered, registered_info
+from spotter.envs.base import Env, make_registered, registered_info, registered_spec
 from spotter.types import EnvInfo, UserError
 
 # CliffWalking has no time limit of its own, and a greedy policy can bump into a wall for ever.
@@ -75,7 +74,7 @@ def describe(env: EnvConfig) -> EnvInfo:
 
 def time_limit(env: EnvConfig) -> int:
     """Steps after which an episode is cut off."""
-    return env.time_limit or gym.spec(env.id).max_episode_steps or _LIMIT_WHERE_NONE
+    return env.time_limit or registered_spec(env).max_episode_steps or _LIMIT_WHERE_NONE
 
 
 def optimum(env: EnvConfig) -> float:

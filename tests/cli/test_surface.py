@@ -1,0 +1,122 @@
+"""The commands and options are a promise: change this file when you change them."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from spotter import __version__
+from spotter.cli.main import app
+
+SURFACE = {
+    "spotter": ["--version"],
+    "spotter list": ["TEXT..."],
+    "spotter train": ["ADDRESS", "KEY=VALUE...", "--algo", "--seed", "--quiet"],
+    "spotter config": [],
+    "spotter config show": ["ADDRESS", "KEY=VALUE...", "--origin", "--algo", "--json"],
+    "spotter config check": ["FILE..."],
+    "spotter config fmt": ["FILE...", "--check"],
+    "spotter config schema": [],
+}
+FASTEST_S = 0.6  # the aim is 0.5; a busy machine gets a little more
+
+
+def _surface(command, name: str) -> dict[str, list[str]]:
+    found = {name: [_shown(param) for param in command.params]}
+    for key, sub in getattr(command, "commands", {}).items():
+        found |= _surface(sub, f"{name} {key}")
+    return found
+
+
+def _shown(param) -> str:
+    if param.param_type_name == "option":
+        return "/".join(param.opts)
+    return f"{param.metavar}{'...' if param.nargs == -1 else ''}"
+
+
+def test_commands_and_options():
+    assert _surface(get_command(app), "spotter") == SURFACE
+
+
+def test_help_is_instant():
+    script = Path(sys.executable).parent / "spotter"
+    times = []
+    for _ in range(3):
+        began = time.perf_counter()
+        subprocess.run([script, "--help"], check=True, capture_output=True)
+        times.append(time.perf_counter() - began)
+    print(f"spotter --help: {min(times):.2f} s")
+    assert min(times) < FASTEST_S
+
+
+@pytest.mark.parametrize("name", SURFACE)
+def test_every_command_explains_itself(spotter, name):
+    ran = spotter(*name.split()[1:], "--help")
+    assert ran.code == 0
+    assert ran.out.startswith(f"Usage: {name}")
+    assert not ran.err
+
+
+@pytest.mark.parametrize("args", [(), ("--help",)])
+def test_the_help_teaches(spotter, args):
+    out = spotter(*args).out
+    examples = [line for line in out.splitlines() if line.startswith("    spotter ")]
+    assert len(examples) >= 4
+    assert all(name in out for name in ("list", "train", "config"))
+
+
+def test_config_alone_shows_its_help(spotter):
+    ran = spotter("config")
+    assert ran.code == 0
+    assert "spotter config fmt --check" in ran.out
+
+
+def test_version(spotter):
+    assert spotter("--version").out == f"spotter {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (["trian"], "there is no command 'trian'; did you mean 'train'?"),
+        (["zzz"], "there is no command 'zzz'; known: config, list, train"),
+        (["A-v1:ppo"], "there is no command 'A-v1:ppo'; did you mean `spotter train A-v1:ppo`?"),
+        (["--vresion"], "there is no option --vresion; did you mean '--version'? (see `spotter"),
+        (["train"], "missing argument 'ADDRESS' (see `spotter train --help`)"),
+        (["train", "X", "--sed", "1"], "there is no option --sed; did you mean '--seed'? (see"),
+        (["train", "X", "--algo"], "option '--algo' requires an argument"),
+        (["config", "chek"], "there is no command 'config chek'; did you mean 'check'?"),
+        (["config", "--orign"], "there is no option --orign; did you mean '--origin'? (see"),
+        (
+            ["config", "schema", "x"],
+            "got unexpected extra argument(s) (x) (see `spotter config sch",
+        ),
+    ],
+)
+def test_mistakes_are_one_sentence_and_exit_2(spotter, args, sentence):
+    ran = spotter(*args)
+    assert ran.code == 2
+    assert ran.out == ""
+    assert ran.err.startswith(f"spotter: {sentence}")
+    assert ran.err.count("\n") == 1
+
+
+def test_a_bug_keeps_its_traceback(spotter, monkeypatch):
+    def broken(text: str) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("spotter.config.catalogue.find", broken)
+    with pytest.raises(ZeroDivisionError):
+        spotter("list")
+
+
+def test_an_interrupt_is_130(spotter, monkeypatch):
+    def interrupted(text: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("spotter.config.catalogue.find", interrupted)
+    ran = spotter("list")
+    assert (ran.code, ran.err) == (130, "spotter: interrupted\n")

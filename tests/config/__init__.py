@@ -1,0 +1,1 @@
+"""The config: what is accepted, what is refused, and in which words."""
