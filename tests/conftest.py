@@ -1,4 +1,7 @@
-"""Shared by all tests: small, complete configs."""
+"""Shared by all tests: small, complete configs, and a working folder of one's own."""
+
+from pathlib import Path
+from textwrap import dedent
 
 import pytest
 import torch
@@ -29,3 +32,17 @@ def make_config():
         return validate(data)
 
     return make
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty working folder; `folder(name, text)` writes a file into it."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(name: str, text: str) -> Path:
+        path = Path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(dedent(text), encoding="utf-8")
+        return path
+
+    return write

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
@@ -31,17 +29,3 @@ def spotter(capsys) -> Callable[..., Ran]:
         return Ran(code, captured.out, captured.err)
 
     return call
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """An empty working folder; `folder(name, text)` writes a file into it."""
-    monkeypatch.chdir(tmp_path)
-
-    def write(name: str, text: str) -> Path:
-        path = Path(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(dedent(text), encoding="utf-8")
-        return path
-
-    return write

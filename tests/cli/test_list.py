@@ -7,7 +7,7 @@ def test_in_a_pipe_one_line_per_recipe(spotter):
     lines = [line.split("\t") for line in spotter("list").out.splitlines()]
     assert all(len(cells) == 5 for cells in lines)
     cartpole = next(cells for cells in lines if cells[0] == "CartPole-v1:ppo")
-    assert cartpole[1:4] == ["ppo", "100 000", "475"]
+    assert cartpole[1:4] == ["ppo", "100,000", "475"]
     assert cartpole[4]
 
 

@@ -45,7 +45,7 @@ def trained(monkeypatch):
 def test_the_verdict_is_one_line():
     assert verdict("CartPole-v1:ppo", Result(), 20) == (
         "CartPole-v1:ppo solved: score 500.0 ≥ 475 over 20 held-out episodes, "
-        "31 232 env steps, 11.2 s (stopped: solved)"
+        "31,232 env steps, 11.2 s (stopped: solved)"
     )
 
 
@@ -57,9 +57,9 @@ def test_the_verdict_is_one_line():
         ({"threshold": None, "solved": False}, "finished: score 500.0 over 20 held-out"),
         (
             {"score": None, "reason": "interrupted"},
-            "interrupted after 31 232 env steps, 11.2 s, be",
+            "interrupted after 31,232 env steps, 11.2 s, be",
         ),
-        ({"seconds": 185}, "31 232 env steps, 3 min 05 s"),
+        ({"seconds": 185}, "31,232 env steps, 3 min 05 s"),
     ],
 )
 def test_other_verdicts(changes, words):
@@ -84,7 +84,7 @@ def test_an_interrupted_training_is_130_with_a_sentence(spotter, trained):
     trained.result = Result(reason="interrupted", score=None, threshold=None, solved=False)
     ran = spotter("train", "CartPole-v1", "--quiet")
     assert ran.code == 130
-    assert ran.out.startswith("CartPole-v1:ppo interrupted after 31 232 env steps")
+    assert ran.out.startswith("CartPole-v1:ppo interrupted after 31,232 env steps")
     assert ran.err == ""
 
 
@@ -138,7 +138,7 @@ def test_an_environment_in_the_working_folder(folder):
 
 
 def test_numbers_for_people():
-    assert [count(7), count(1234567)] == ["7", "1 234 567"]
+    assert [count(7), count(1234567)] == ["7", "1,234,567"]
     assert [number(475.0), number(-13.25), number(0.7)] == ["475", "-13.25", "0.7"]
     assert [duration(0.04), duration(99.94), duration(100)] == ["0.0 s", "99.9 s", "1 min 40 s"]
     assert duration(7620) == "2 h 07 min"

@@ -249,7 +249,9 @@ def unknown_address(address: str) -> str:
     known = recipes.files()
     name, _, variant = address.partition(":")
     match = plugins.nearest(name, [*known, *gym.registry])
-    if match is None:
+    if match is None and variant and not plugins.findable(name):
+        tail = f"there is no package '{name}' to import"
+    elif match is None:
         tail = "`spotter list` shows what there is"
     else:
         there = _variants_if_readable(known[match]) if match in known else []
