@@ -14,6 +14,7 @@ from spotter import seeding
 from spotter.config import RunConfig
 from spotter.envs.base import threshold
 from spotter.envs.make import make_vector
+from spotter.envs.vector import VectorEnv
 from spotter.nets.actor_critic import Policy
 from spotter.types import Episode, Evaluation
 
@@ -26,7 +27,7 @@ class Evaluator:
     def __init__(self, config: RunConfig) -> None:
         self._config = config
         self._count = min(config.eval.episodes, _MOST_COPIES)
-        self._vector = make_vector(config.env, count=self._count)
+        self._vector: VectorEnv | None = None
         self.threshold = threshold(config.env)
 
     def run(
@@ -34,19 +35,22 @@ class Evaluator:
     ) -> Evaluation:
         """Score these weights; the same weights and seeds give the same scores."""
         config = self._config.eval
+        if self._vector is None:  # only now: training starts sooner
+            self._vector = make_vector(self._config.env, count=self._count)
+        vector = self._vector
         quota = episodes_per_copy(config.episodes, self._count)
         device = next(policy.parameters()).device
         generator = torch.Generator(device=device)
         generator.manual_seed(seeding.integer(self._config.seed, f"{seeds} actions"))
-        self._vector.reset(seeding.integers(self._config.seed, f"{seeds} envs", self._count))
+        vector.reset(seeding.integers(self._config.seed, f"{seeds} envs", self._count))
         left = np.array(quota)
         finished: list[Episode] = []
         while left.any():
-            buffers = self._vector.buffers
+            buffers = vector.buffers
             obs = {path: torch.from_numpy(leaf).to(device) for path, leaf in buffers.obs.items()}
             mask = None if buffers.mask is None else torch.from_numpy(buffers.mask).to(device)
             acted = policy.act(obs, mask, generator, config.deterministic)
-            episodes = self._vector.step(acted.action.cpu().numpy(), left > 0)
+            episodes = vector.step(acted.action.cpu().numpy(), left > 0)
             for episode in episodes:
                 left[episode.env] -= 1
             finished += episodes
@@ -60,7 +64,8 @@ class Evaluator:
         )
 
     def close(self) -> None:
-        self._vector.close()
+        if self._vector is not None:
+            self._vector.close()
 
     def __enter__(self) -> Self:
         return self

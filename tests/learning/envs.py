@@ -50,14 +50,28 @@ class Match(gym.Env):
             "multi_discrete": spaces.MultiDiscrete([3, 2]),
             "binary": spaces.MultiBinary(3),
             "box": spaces.Box(-1, 1, (2,), np.float32),
+            "pixels": spaces.Box(0, 255, (36, 40, 3), np.uint8),
         }[kind]
-        self.action_space = {**{kind: self.observation_space}, "box": spaces.Box(-3, 5, (2,))}[kind]
+        self.action_space = {
+            kind: self.observation_space,
+            "box": spaces.Box(-3, 5, (2,)),
+            "pixels": spaces.Discrete(2),
+        }[kind]
         self.shown: Any = None
         self.t = 0
 
     def _show(self):
+        if self.kind == "pixels":
+            return self._picture()
         self.shown = self.observation_space.sample()
         return self.shown
+
+    def _picture(self):
+        """A bright block in the left or the right half, over noise."""
+        self.shown = int(self.np_random.integers(2))
+        picture = self.np_random.integers(0, 60, (36, 40, 3), dtype=np.uint8)
+        picture[10:26, 4 + 20 * self.shown : 16 + 20 * self.shown] += 150
+        return picture
 
     def _info(self) -> dict[str, Any]:
         if not self.mask:

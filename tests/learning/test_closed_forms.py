@@ -68,6 +68,26 @@ def test_every_algorithm_learns_to_match_in_every_action_space(make_config, algo
     assert result.solved, f"score {result.score} of 8"
 
 
+def test_a_convolutional_policy_learns_from_pixels(make_config):
+    """Through the whole chain: grayscale, resize, stack, Nature CNN, uint8 until the network."""
+    wrappers = [
+        {"name": "grayscale"},
+        {"name": "resize", "height": 36, "width": 36},
+        {"name": "frame_stack", "count": 2},
+    ]
+    config = make_config(
+        "tests.learning.envs:Match-v0",
+        {"name": "ppo", "steps": 32, "minibatch": 64, "lr": 1e-3, "gamma": 0.0},
+        env={"kwargs": {"kind": "pixels"}, "wrappers": wrappers, "threshold": 7.8},
+        policy={"hidden": [64]},
+        eval={"every_steps": 512, "episodes": 10},
+        budget={"env_steps": 6000},
+    )
+    result = train(config)
+    assert result.policy.spaces.observation["obs"].shape == (2, 36, 36)
+    assert result.solved, f"score {result.score} of 8"
+
+
 def test_masks_narrow_the_choice_while_learning(make_config):
     """With two valid actions of four, even the first policy scores about half."""
     config = make_config(
