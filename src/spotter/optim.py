@@ -1,4 +1,14 @@
-"""One gradient step: learning rates from schedules, clipping, and norms by part."""
+"""One gradient step on one flat vector: rates from schedules, clipping, the update rule.
+
+All parameters are views into one tensor and gradients are joined into another, so clipping and
+the update are a handful of operations whatever the network looks like. The rules are torch's own
+(`tests/test_optim.py` compares them); `torch.optim` itself is left alone because building one of
+its optimizers loads the compiler stack, which takes longer than CartPole.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Final
 
 import torch
 from torch import Tensor, nn
@@ -8,49 +18,125 @@ from spotter.config import AlgoConfig
 from spotter.nets.actor_critic import Policy
 from spotter.types import Progress
 
+_EPS: Final = 1e-5
+_BETAS: Final = (0.9, 0.999)
+_RMS_DECAY: Final = 0.99
+_WEIGHT_DECAY: Final = 0.01
+
 
 class Optimizer:
-    """A torch optimizer with a rate for what only the critic uses, and one for the rest."""
+    """Steps a policy; what only the critic uses may have a rate of its own."""
 
     def __init__(self, policy: Policy, config: AlgoConfig) -> None:
         self._config = config
-        self._parts = policy.parts()
-        self.parameters = list(policy.parameters())
         critic = policy.critic_parameters()
         own = {id(parameter) for parameter in critic}
-        rest = [parameter for parameter in self.parameters if id(parameter) not in own]
-        self.torch = _build(config.optimizer, [rest, critic])
+        rest = [parameter for parameter in policy.parameters() if id(parameter) not in own]
+        self._parameters = [*rest, *critic]
+        self.flat, places = _flatten(self._parameters)
+        self.gradient = torch.zeros_like(self.flat)
+        self._parts = {
+            name: [places[id(parameter)] for parameter in part]
+            for name, part in policy.parts().items()
+        }
+        self._split = sum(parameter.numel() for parameter in rest)
+        self.rule = RULES[config.optimizer](self.flat)
+        self._rates = (0.0, 0.0)
 
     def set_rates(self, progress: Progress, factor: float = 1.0) -> None:
         lr = self._config.lr.at(progress)
         critic_lr = self._config.critic_lr.at(progress) if self._config.critic_lr else lr
-        for group, rate in zip(self.torch.param_groups, (lr, critic_lr), strict=True):
-            group["lr"] = rate * factor
+        self._rates = (lr * factor, critic_lr * factor)
 
     def step(self, loss: Tensor, progress: Progress) -> Tensor:
-        """Backward, clip, step; returns the gradient norm before clipping."""
-        self.torch.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        limit = self._config.max_grad_norm
-        most = limit.at(progress) if limit is not None else float("inf")
-        norm = nn.utils.clip_grad_norm_(self.parameters, most)
-        self.torch.step()
+        """Differentiate, clip, step; returns the gradient norm before clipping."""
+        gradients = torch.autograd.grad(loss, self._parameters, allow_unused=True)
+        with torch.no_grad():
+            pairs = zip(gradients, self._parameters, strict=True)
+            pieces = [(torch.zeros_like(p) if g is None else g).flatten() for g, p in pairs]
+            torch.cat(pieces, out=self.gradient)
+            norm: Tensor = torch.linalg.vector_norm(self.gradient)
+            limit = self._config.max_grad_norm
+            if limit is not None:
+                self.gradient *= (limit.at(progress) / (norm + 1e-6)).clamp(max=1.0)
+            change = self.rule.change(self.flat, self.gradient)
+            lr, critic_lr = self._rates
+            self.flat[: self._split].sub_(change[: self._split], alpha=lr)
+            self.flat[self._split :].sub_(change[self._split :], alpha=critic_lr)
         return norm
 
     def gradient_norms(self) -> dict[str, Tensor]:
         """Norms of the last step's (clipped) gradients by part of the network."""
         return {
-            f"grad/{name}": F.norm([p.grad for p in parameters if p.grad is not None])
-            for name, parameters in self._parts.items()
+            f"grad/{name}": F.norm([self.gradient[place] for place in places])
+            for name, places in self._parts.items()
         }
 
 
-def _build(name: str, groups: list[list[nn.Parameter]]) -> torch.optim.Optimizer:
-    params = [{"params": group} for group in groups]
-    if name == "adam":
-        return torch.optim.Adam(params, lr=0.0, eps=1e-5, fused=True)
-    if name == "adamw":
-        return torch.optim.AdamW(params, lr=0.0, eps=1e-5, fused=True)
-    if name == "rmsprop":
-        return torch.optim.RMSprop(params, lr=0.0, alpha=0.99, eps=1e-5)
-    return torch.optim.SGD(params, lr=0.0)
+def _flatten(parameters: list[nn.Parameter]) -> tuple[Tensor, dict[int, slice]]:
+    """Move parameters into one vector; returns it and the place of each by `id`."""
+    flat = torch.cat([parameter.detach().flatten() for parameter in parameters])
+    places: dict[int, slice] = {}
+    offset = 0
+    for parameter in parameters:
+        place = slice(offset, offset + parameter.numel())
+        parameter.data = flat[place].view(parameter.shape)
+        places[id(parameter)] = place
+        offset = place.stop
+    return flat, places
+
+
+class Sgd:
+    """Plain gradient descent."""
+
+    def __init__(self, flat: Tensor) -> None:
+        pass
+
+    def change(self, flat: Tensor, gradient: Tensor) -> Tensor:
+        """What to subtract, times the learning rate."""
+        return gradient
+
+
+class RmsProp:
+    """Hinton's rule; the gradient by its running root mean square."""
+
+    def __init__(self, flat: Tensor) -> None:
+        self.square = torch.zeros_like(flat)
+
+    def change(self, flat: Tensor, gradient: Tensor) -> Tensor:
+        self.square.mul_(_RMS_DECAY).addcmul_(gradient, gradient, value=1 - _RMS_DECAY)
+        return gradient / self.square.sqrt().add_(_EPS)
+
+
+class Adam:
+    """Kingma and Ba (2015), ε = 1e-5 as usual in policy optimisation."""
+
+    decay = 0.0
+
+    def __init__(self, flat: Tensor) -> None:
+        self.steps = 0
+        self.mean = torch.zeros_like(flat)
+        self.square = torch.zeros_like(flat)
+
+    def change(self, flat: Tensor, gradient: Tensor) -> Tensor:
+        first, second = _BETAS
+        self.steps += 1
+        self.mean.lerp_(gradient, 1 - first)
+        self.square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
+        spread = self.square.sqrt().div_(math.sqrt(1 - second**self.steps)).add_(_EPS)
+        change = torch.div(self.mean, spread).div_(1 - first**self.steps)
+        return change.add_(flat, alpha=self.decay) if self.decay else change
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay."""
+
+    decay = _WEIGHT_DECAY
+
+
+RULES: Final[dict[str, Callable[[Tensor], Sgd | RmsProp | Adam]]] = {
+    "sgd": Sgd,
+    "rmsprop": RmsProp,
+    "adam": Adam,
+    "adamw": AdamW,
+}
