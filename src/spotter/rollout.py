@@ -238,7 +238,7 @@ class Collector:
     ) -> None:
         reward, parts = self.mixer.mix(buffers, self._gamma.at(progress), progress, active)
         self._parts += parts
-        rollout.reward[t] = torch.from_numpy(reward)
+        rollout.reward[t] = torch.from_numpy(reward.astype(np.float32))
         rollout.terminated[t] = torch.from_numpy(buffers.terminated)
         rollout.episode_end[t] = torch.from_numpy(buffers.terminated | buffers.truncated)
         rollout.valid[t] = True if active is None else torch.from_numpy(active)

@@ -1,6 +1,6 @@
 """Normalisers that belong to the policy: saved with it, changed only by training.
 
-Statistics are held in float64 and merged batch-wise, so long runs lose no precision.
+Statistics are merged batch-wise in float64 and held in float32, which every device has.
 """
 
 import torch
@@ -20,26 +20,25 @@ class RunningNorm(nn.Module):
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         super().__init__()
-        self.register_buffer("mean", torch.zeros(shape, dtype=torch.float64))
-        self.register_buffer("var", torch.ones(shape, dtype=torch.float64))
-        self.register_buffer("count", torch.zeros((), dtype=torch.float64))
+        self.register_buffer("mean", torch.zeros(shape))
+        self.register_buffer("var", torch.ones(shape))
+        self.register_buffer("count", torch.zeros((), dtype=torch.int64))
 
     def forward(self, x: Tensor) -> Tensor:
-        centred = x - self.mean.to(x.dtype)
-        return (centred / (self.var.to(x.dtype) + 1e-8).sqrt()).clamp(-_CLIP, _CLIP)
+        return ((x - self.mean) / (self.var + 1e-8).sqrt()).clamp(-_CLIP, _CLIP)
 
     @torch.no_grad()
     def update(self, batch: Tensor) -> None:
         """Merge [B, …] observations (Chan's parallel formula)."""
-        batch = batch.to(torch.float64)
-        size = batch.shape[0]
-        var, mean = torch.var_mean(batch, dim=0, correction=0)
-        total = self.count + size
-        delta = mean - self.mean
-        spread = self.var * self.count + var * size + delta.square() * self.count * size / total
-        self.mean += delta * size / total
+        var, mean = torch.var_mean(batch.cpu().double(), dim=0, correction=0)
+        old_mean, old_var = self.mean.cpu().double(), self.var.cpu().double()
+        seen, size = int(self.count), batch.shape[0]
+        total = seen + size
+        delta = mean - old_mean
+        spread = old_var * seen + var * size + delta.square() * seen * size / total
+        self.mean.copy_(old_mean + delta * size / total)
         self.var.copy_(spread / total)
-        self.count.copy_(total)
+        self.count.fill_(total)
 
 
 class BoundsNorm(nn.Module):

@@ -1,0 +1,64 @@
+"""Training on an accelerator, where there is one."""
+
+import pytest
+import torch
+
+from spotter.training import Training, train
+from spotter.types import UserError
+
+HERE = [
+    name
+    for name, there in (
+        ("cuda", torch.cuda.is_available()),
+        ("mps", torch.backends.mps.is_available()),
+    )
+    if there
+]
+ALGOS = {
+    "ppo": {"name": "ppo", "lr": 1e-2, "steps": 32, "minibatch": 64},
+    "a2c": {"name": "a2c", "lr": 1e-2, "steps": 8, "optimizer": "adam"},
+    "reinforce": {"name": "reinforce", "episodes": 4},
+}
+
+
+@pytest.mark.parametrize("device", HERE or [pytest.param("none", marks=pytest.mark.skip)])
+@pytest.mark.parametrize("algo", ALGOS)
+@pytest.mark.parametrize("kind", ["discrete", "multi_discrete", "binary", "box"])
+def test_learns_on_an_accelerator(make_config, device, algo, kind):
+    config = make_config(
+        "tests.learning.envs:Match-v0",
+        {**ALGOS[algo], "gamma": 0.0},
+        env={"kwargs": {"kind": kind}, "threshold": 8 * (0.9 if kind == "box" else 0.97)},
+        policy={"hidden": [32], "log_std": -1.0, "normalize_values": True},
+        eval={"every_steps": 2000},
+        budget={"env_steps": 40_000},
+        device=device,
+    )
+    result = train(config)
+    assert next(result.policy.parameters()).device.type == device
+    assert result.solved, f"score {result.score} of 8"
+
+
+@pytest.mark.parametrize("device", HERE or [pytest.param("none", marks=pytest.mark.skip)])
+def test_pixels_and_running_statistics_on_an_accelerator(make_config, device):
+    pixels = make_config(
+        "tests.learning.envs:Match-v0",
+        {"name": "ppo", "steps": 32, "minibatch": 64, "lr": 1e-3, "gamma": 0.0},
+        env={"kwargs": {"kind": "pixels"}, "threshold": 7.8},
+        eval={"every_steps": 512},
+        budget={"env_steps": 8000},
+    )
+    assert train(pixels).solved, "auto picks the accelerator for images"
+    config = make_config(
+        "CartPole-v1", policy={"normalize_obs": "running", "norm": "batch"}, device=device
+    )
+    with Training(config) as training:
+        training.step()
+        assert training.device.type == device
+        assert torch.isfinite(training.policy.inputs.get_submodule("obs").get_buffer("mean")).all()
+
+
+@pytest.mark.parametrize("device", [name for name in ("cuda", "mps") if name not in HERE])
+def test_a_device_that_is_not_there_is_one_sentence(make_config, device):
+    with pytest.raises(UserError, match=f"device: {device} is not available here; available: "):
+        train(make_config("CartPole-v1", device=device))
