@@ -5,7 +5,8 @@ Order is written as statements: step, record, evaluate when due, stop when solve
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal, Self
@@ -23,6 +24,8 @@ from spotter.nets.actor_critic import Policy, has_images
 from spotter.recorder import Recorder, Sink
 from spotter.rewards import RewardMixer
 from spotter.rollout import Collector
+from spotter.rundir.run import Run
+from spotter.sinks.jsonl import Jsonl
 from spotter.types import Evaluation, Progress, Update, UserError
 
 Reason = Literal["solved", "budget", "interrupted"]
@@ -33,6 +36,7 @@ class Result:
     """How a run ended. `score` is the mean raw return on test seeds, never seen in training."""
 
     config: RunConfig
+    run: Run | None
     policy: Policy
     reason: Reason
     test: Evaluation | None
@@ -119,24 +123,35 @@ class Training:
         self.close()
 
 
-def train(config: RunConfig, sinks: Sequence[Sink] = ()) -> Result:
-    """Train until solved, out of budget, or interrupted; then score the policy on test seeds."""
+def train(
+    config: RunConfig, sinks: Sequence[Sink] = (), new_run: Callable[[], Run] | None = None
+) -> Result:
+    """Train until solved, out of budget, or interrupted; then score the policy on test seeds.
+
+    `new_run` is asked for a run folder once the environment has proved to work, so that a mistake
+    in the config leaves no folder behind.
+    """
     began = perf_counter()
     module = plugins.load("algos", config.algo.name)
     catalogue = Catalogue((*common.METRICS, *module.METRICS))
-    with (
-        Training(config) as training,
-        Evaluator(config) as evaluator,
-        Recorder(config, catalogue, sinks) as recorder,
-    ):
-        if warning := _copies_warning(config):
-            recorder.note(warning)
-        try:
-            reason, test = _loop(training, evaluator, recorder)
-        except KeyboardInterrupt:
-            reason, test = "interrupted", None
+    with Training(config) as training, Evaluator(config) as evaluator:
+        warning = _copies_warning(config)
+        run = new_run() if new_run else None
+        sinks = [*sinks, Jsonl(run)] if run else sinks
+        with _outcome(run), Recorder(config, catalogue, sinks) as recorder:
+            if warning:
+                recorder.note(warning)
+            try:
+                reason, test = _loop(training, evaluator, recorder)
+            except KeyboardInterrupt:
+                reason, test = "interrupted", None
+    if run:
+        status = "interrupted" if reason == "interrupted" else "finished"
+        score, solved = (test.score, test.solved) if test else (None, False)
+        run.finish(status, reason=reason, env_steps=training.env_steps, score=score, solved=solved)
     return Result(
         config=config,
+        run=run,
         policy=training.policy,
         reason=reason,
         test=test,
@@ -169,6 +184,17 @@ def _loop(
     test = evaluator.run(training.policy, training.env_steps, "test")
     recorder.evaluation(test)
     return "budget", test
+
+
+@contextmanager
+def _outcome(run: Run | None) -> Iterator[None]:
+    """A run that dies of an error says so."""
+    try:
+        yield
+    except BaseException as error:
+        if run:
+            run.finish("failed", reason=f"{type(error).__name__}: {error}")
+        raise
 
 
 def _copies_warning(config: RunConfig) -> str | None:

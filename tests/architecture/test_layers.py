@@ -11,7 +11,7 @@ LAYERS = {
     2: {"envs", "nets"},
     3: {"rollout", "rewards", "optim"},
     4: {"algos"},
-    5: {"recorder", "checkpoint", "evaluate", "sinks", "runs"},
+    5: {"recorder", "checkpoint", "evaluate", "sinks", "rundir"},
     6: {"training"},
     7: {"sweeps", "launch", "hub", "traces"},
     8: {"cli", "api", "studio", "mcp"},

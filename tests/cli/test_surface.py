@@ -1,5 +1,6 @@
 """The commands and options are a promise: change this file when you change them."""
 
+import os
 import subprocess
 import sys
 import time
@@ -14,14 +15,16 @@ from spotter.cli.main import app
 SURFACE = {
     "spotter": ["--version"],
     "spotter list": ["TEXT..."],
-    "spotter train": ["ADDRESS", "KEY=VALUE...", "--algo", "--seed", "--quiet"],
+    "spotter train": ["ADDRESS", "KEY=VALUE...", "--algo", "--seed", "--quiet", "--no-save"],
+    "spotter runs": ["TEXT"],
+    "spotter show": ["RUN"],
     "spotter config": [],
     "spotter config show": ["ADDRESS", "KEY=VALUE...", "--origin", "--algo", "--json"],
     "spotter config check": ["FILE..."],
     "spotter config fmt": ["FILE...", "--check"],
     "spotter config schema": [],
 }
-FASTEST_S = 0.6  # the aim is 0.5; a busy machine gets a little more
+FASTEST_S = 0.5
 
 
 def _surface(command, name: str) -> dict[str, list[str]]:
@@ -45,11 +48,17 @@ def test_help_is_instant():
     script = Path(sys.executable).parent / "spotter"
     times = []
     for _ in range(3):
-        began = time.perf_counter()
+        began = _seconds_of_children()
         subprocess.run([script, "--help"], check=True, capture_output=True)
-        times.append(time.perf_counter() - began)
+        times.append(_seconds_of_children() - began)
     print(f"spotter --help: {min(times):.2f} s")
     assert min(times) < FASTEST_S
+
+
+def _seconds_of_children() -> float:
+    """CPU time, which a busy machine does not stretch; the clock where the system has no count."""
+    spent = os.times()
+    return spent.children_user + spent.children_system or time.perf_counter()
 
 
 @pytest.mark.parametrize("name", SURFACE)
@@ -82,7 +91,7 @@ def test_version(spotter):
     ("args", "sentence"),
     [
         (["trian"], "there is no command 'trian'; did you mean 'train'?"),
-        (["zzz"], "there is no command 'zzz'; known: config, list, train"),
+        (["zzz"], "there is no command 'zzz'; known: config, list, runs, show, train"),
         (["A-v1:ppo"], "there is no command 'A-v1:ppo'; did you mean `spotter train A-v1:ppo`?"),
         (["--vresion"], "there is no option --vresion; did you mean '--version'? (see `spotter"),
         (["train"], "missing argument 'ADDRESS' (see `spotter train --help`)"),

@@ -20,6 +20,7 @@ class Result:
     solved: bool = True
     env_steps: int = 31_232
     seconds: float = 11.23
+    run: None = None
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def trained(monkeypatch):
         calls: list = []  # noqa: RUF012
 
         @staticmethod
-        def train(config, sinks=()):
+        def train(config, sinks=(), new_run=None):
             Training.calls.append((config, sinks))
             if isinstance(Training.result, BaseException):
                 raise Training.result

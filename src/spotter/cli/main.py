@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 import typer.main
 
-from spotter.cli import config, recipes, train
+from spotter.cli import config, recipes, runs, train
 from spotter.cli.groups import Commands
 
 USER_ERROR: Final = 2
@@ -26,6 +26,7 @@ Examples:
   spotter train Acrobot-v1 algo.lr=3e-4     any setting can be changed by its dotted name
   spotter config CartPole-v1:ppo --origin   every setting, and where it came from
   spotter config check                      look for mistakes in your recipe files
+  spotter runs                              what was trained here, newest first
 """
 
 app = typer.Typer(
@@ -39,6 +40,8 @@ app = typer.Typer(
 )
 app.command("list")(recipes.show)
 app.command("train", epilog=train.EXAMPLES)(train.run)
+app.command("runs")(runs.show_all)
+app.command("show")(runs.show_one)
 app.add_typer(config.app, name="config")
 
 

@@ -62,17 +62,24 @@ def run(
         str | None, typer.Option("--seed", metavar="N", help="The same as seed=N.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Only the verdict at the end.")] = False,
+    no_save: Annotated[bool, typer.Option("--no-save", help="Leave no run folder.")] = False,
 ) -> None:
     """Train until solved, out of budget, or interrupted."""
     from spotter.config import resolve
 
     resolved = resolve(address, _with_seed(overrides or [], seed), algo)
 
+    from spotter.rundir.run import Run
     from spotter.sinks.console import Console
     from spotter.training import train
 
-    result = train(resolved.config, () if quiet else (Console(),))
+    def new_run() -> Run:
+        return Run.create(resolved.config, resolved.address, sys.argv)
+
+    result = train(resolved.config, () if quiet else (Console(),), None if no_save else new_run)
     typer.echo(verdict(resolved.address, result, resolved.config.eval.episodes))
+    if result.run is not None:
+        typer.echo(f"run {result.run.id} is in {result.run.folder}")
     if result.reason == "interrupted":
         sys.exit(130)
 

@@ -1,0 +1,60 @@
+"""The truth: every row and every event of a run, appended to its folder at full precision."""
+
+from time import monotonic
+from typing import Final
+
+from spotter.config import RunConfig
+from spotter.recorder import Row
+from spotter.rundir.files import LineWriter
+from spotter.rundir.run import Run
+from spotter.types import Evaluation
+
+_HEARTBEAT_S: Final = 5.0
+
+
+class Jsonl:
+    """Writes metrics.jsonl and events.jsonl, and keeps run.json's heartbeat going."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._rows: LineWriter | None = None
+        self._last_beat = monotonic()
+
+    def open(self, config: RunConfig) -> None:
+        self._rows = LineWriter(self._run.metrics_path)
+
+    def note(self, text: str) -> None:
+        self._run.event("note", {"text": text})
+
+    def row(self, row: Row) -> None:
+        assert self._rows is not None, "rows come after open()"
+        self._rows.write(
+            {
+                "update": row.update,
+                "env_steps": row.env_steps,
+                "vector_steps": row.vector_steps,
+                **row.metrics,
+            }
+        )
+        if monotonic() - self._last_beat >= _HEARTBEAT_S:
+            self._last_beat = monotonic()
+            self._run.update(env_steps=row.env_steps)
+
+    def evaluation(self, evaluation: Evaluation) -> None:
+        self._run.event(
+            "evaluation",
+            {
+                "seeds": evaluation.seeds,
+                "env_steps": evaluation.env_steps,
+                "score": evaluation.score,
+                "threshold": evaluation.threshold,
+                "solved": evaluation.solved,
+                "deterministic": evaluation.deterministic,
+                "scores": list(evaluation.scores),
+                "lengths": list(evaluation.lengths),
+            },
+        )
+
+    def close(self) -> None:
+        if self._rows is not None:
+            self._rows.close()
