@@ -14,6 +14,12 @@ def one_thread():
     torch.set_num_threads(1)
 
 
+@pytest.fixture(autouse=True)
+def runs_elsewhere(tmp_path_factory, monkeypatch):
+    """No test leaves runs in the working folder."""
+    monkeypatch.setenv("SPOTTER_RUNS", str(tmp_path_factory.mktemp("runs")))
+
+
 @pytest.fixture
 def make_config():
     """A valid config for any environment, with short rollouts."""

@@ -3,6 +3,11 @@
 import pytest
 
 
+@pytest.fixture(autouse=True)
+def runs_here(runs_elsewhere, monkeypatch):
+    monkeypatch.delenv("SPOTTER_RUNS")
+
+
 @pytest.fixture
 def trained(spotter, folder):
     ran = spotter("train", "CartPole-v1:ppo", "budget.env_steps=300", "eval.episodes=2", "--quiet")

@@ -13,7 +13,7 @@ from spotter.types import UserError
 
 
 @pytest.fixture(autouse=True)
-def _own_folder(tmp_path, monkeypatch):
+def own_folder(runs_elsewhere, tmp_path, monkeypatch):
     monkeypatch.setenv("SPOTTER_RUNS", str(tmp_path / "runs"))
 
 
