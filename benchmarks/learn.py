@@ -4,22 +4,25 @@
     python benchmarks/learn.py CartPole-v1:ppo          one of them
     python benchmarks/learn.py --write docs/results.md  and refresh the page
 
-Scores are mean raw returns on test seeds. Exits 1 if any seed misses its promise.
+Scores are mean raw returns on test seeds. Exits 1 if any seed misses its promise. With --write,
+outcomes are kept beside the page as JSON, so training one recipe again replaces its row only.
 """
 
 import argparse
+import json
 import os
 import platform
 import statistics
 import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 
 from spotter.config import recipes, resolve
+from spotter.rundir.files import write_json
 
 _LAST_UPDATE = 1.05  # the update under way when the promised step count passes may finish
 _START, _END = "<!-- results:start -->", "<!-- results:end -->"
@@ -55,6 +58,15 @@ def run(address: str, seed: int) -> Outcome:
     in_time = result.env_steps <= resolved.expect.env_steps * _LAST_UPDATE
     kept = result.score >= resolved.expect.score and in_time
     return Outcome(address, seed, result.score, result.env_steps, result.seconds, kept)
+
+
+def remember(path: Path, outcomes: dict[str, list[Outcome]]) -> dict[str, list[Outcome]]:
+    """Merge new outcomes into those kept in a file; recipes that are gone are forgotten."""
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    kept |= {address: [asdict(o) for o in group] for address, group in outcomes.items()}
+    known = {address: kept[address] for address in addresses() if address in kept}
+    write_json(path, known)
+    return {address: [Outcome(**o) for o in group] for address, group in known.items()}
 
 
 def row(address: str, outcomes: list[Outcome]) -> str:
@@ -131,9 +143,11 @@ def main() -> int:
             outcome = done.result()
             outcomes[outcome.address].append(outcome)
             print(outcome, file=sys.stderr, flush=True)
+    for group in outcomes.values():
+        group.sort(key=lambda outcome: outcome.seed)
     print(table(outcomes))
     if args.write:
-        write(args.write, report(outcomes))
+        write(args.write, report(remember(args.write.with_suffix(".json"), outcomes)))
     return 0 if all(o.kept for group in outcomes.values() for o in group) else 1
 
 
