@@ -7,8 +7,10 @@ config = spotter.resolve("CartPole-v1:ppo", budget={"env_steps": 50_000}).config
 import sys
 from typing import Any
 
+from spotter.checkpoint import load as _load
 from spotter.config import Resolved
 from spotter.config import resolve as _resolve
+from spotter.nets.actor_critic import Policy
 from spotter.rundir.run import Run, all_runs, select
 from spotter.sinks.console import Console
 from spotter.training import Result
@@ -30,6 +32,11 @@ def train(
         return Run.create(resolved.config, resolved.address, sys.argv)
 
     return _train(resolved.config, () if quiet else (Console(),), new_run if save else None)
+
+
+def load(selector: str) -> Policy:
+    """The policy of a run, ready to `act`: `@last`, `@last/@latest`, `<id>/step=20224` …"""
+    return _load(selector)
 
 
 def runs() -> list[Run]:

@@ -10,8 +10,9 @@ from typing import Literal, Self
 import numpy as np
 import torch
 
-from spotter import seeding
-from spotter.config import RunConfig
+from spotter import checkpoint, seeding
+from spotter.config import RunConfig, validate
+from spotter.config.overrides import merge
 from spotter.envs.base import threshold
 from spotter.envs.make import make_vector
 from spotter.envs.vector import VectorEnv
@@ -77,3 +78,19 @@ class Evaluator:
 def episodes_per_copy(episodes: int, count: int) -> Sequence[int]:
     """Shares as equal as possible."""
     return [episodes // count + (i < episodes % count) for i in range(count)]
+
+
+def play_again(selector: str, episodes: int | None = None) -> tuple[Evaluation, bool | None]:
+    """Score a saved policy anew, and whether every episode equals what was written down.
+
+    There is nothing to compare (None) if it was never scored, or with `episodes` of one's own,
+    which are played on test seeds.
+    """
+    step = checkpoint.find(selector)
+    config = checkpoint.read_config(step)
+    written = checkpoint.read_score(step) if episodes is None else None
+    if episodes is not None:
+        config = validate(merge(config.as_data(), {"eval": {"episodes": episodes}}))
+    with Evaluator(config) as evaluator:
+        again = evaluator.run(checkpoint.load(selector), 0, written["seeds"] if written else "test")
+    return again, None if written is None else list(again.scores) == written["scores"]

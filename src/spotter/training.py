@@ -15,6 +15,7 @@ import torch
 
 from spotter import plugins, seeding
 from spotter.algos.base import Algorithm
+from spotter.checkpoint import Keeper
 from spotter.config import RunConfig
 from spotter.envs.make import check_copies_differ, make_vector
 from spotter.evaluate import Evaluator
@@ -138,13 +139,16 @@ def train(
         warning = _copies_warning(config)
         run = new_run() if new_run else None
         sinks = [*sinks, Jsonl(run)] if run else sinks
+        keeper = Keeper(run) if run else None
         with _outcome(run), Recorder(config, catalogue, sinks) as recorder:
             if warning:
                 recorder.note(warning)
             try:
-                reason, test = _loop(training, evaluator, recorder)
+                reason, test = _loop(training, evaluator, recorder, keeper)
             except KeyboardInterrupt:
                 reason, test = "interrupted", None
+            if keeper:
+                keeper.save(training.policy, training.env_steps, test)
     if run:
         status = "interrupted" if reason == "interrupted" else "finished"
         score, solved = (test.score, test.solved) if test else (None, False)
@@ -161,7 +165,7 @@ def train(
 
 
 def _loop(
-    training: Training, evaluator: Evaluator, recorder: Recorder
+    training: Training, evaluator: Evaluator, recorder: Recorder, keeper: Keeper | None
 ) -> tuple[Reason, Evaluation]:
     config = training.config
     budget = config.budget.env_steps or math.inf
@@ -175,6 +179,8 @@ def _loop(
         next_evaluation = (update.env_steps // every + 1) * every
         evaluation = evaluator.run(training.policy, update.env_steps)
         recorder.evaluation(evaluation)
+        if keeper:
+            keeper.save(training.policy, update.env_steps, evaluation)
         if evaluation.solved and config.eval.stop_when_solved:
             # A second set of seeds, so that one lucky evaluation does not end the run.
             test = evaluator.run(training.policy, update.env_steps, "test")

@@ -12,7 +12,7 @@ No torch here: run readers, the command line and servers import this file.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -135,3 +135,17 @@ class Evaluation:
     @property
     def solved(self) -> bool:
         return self.threshold is not None and self.score >= self.threshold
+
+    def certificate(self) -> dict[str, Any]:
+        """Which episodes, played how, gave which score; what is written down."""
+        return {
+            "score": self.score,
+            "seeds": self.seeds,
+            "episodes": len(self.scores),
+            "deterministic": self.deterministic,
+            "threshold": self.threshold,
+            "solved": self.solved,
+            "env_steps": self.env_steps,
+            "scores": list(self.scores),
+            "lengths": list(self.lengths),
+        }

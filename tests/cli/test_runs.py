@@ -41,3 +41,21 @@ def test_questions_about_runs_that_are_not_there(spotter, folder):
     assert spotter("runs").err == "spotter: there are no runs in runs\n"
     assert spotter("show", "@last").err == "spotter: there is no run in runs\n"
     assert spotter("show", "@last").code == 2
+
+
+def test_eval_confirms_the_written_score_and_notices_other_weights(spotter, trained, tmp_path):
+    good = spotter("eval", "@last")
+    assert good.code == 0
+    assert "every episode scores what was written down" in good.out
+    assert "over 7 test episodes" in spotter("eval", "@last", "--episodes", "7").out
+    (score,) = (tmp_path / "runs").glob("*/checkpoints/step-*/score.json")
+    score.write_text(score.read_text().replace('"scores": [', '"scores": [1.5,'))
+    bad = spotter("eval", "@last")
+    assert bad.code == 1
+    assert "not what was written down" in bad.err
+
+
+def test_eval_refuses_nonsense(spotter, trained):
+    assert "a whole number above 0, got 'x'" in spotter("eval", "@last", "--episodes", "x").err
+    assert "unknown checkpoint '@bst'" in spotter("eval", "@last/@bst").err
+    assert spotter("eval", "@last/@bst").code == 2

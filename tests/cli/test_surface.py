@@ -18,6 +18,7 @@ SURFACE = {
     "spotter train": ["ADDRESS", "KEY=VALUE...", "--algo", "--seed", "--quiet", "--no-save"],
     "spotter runs": ["TEXT"],
     "spotter show": ["RUN"],
+    "spotter eval": ["RUN", "--episodes"],
     "spotter config": [],
     "spotter config show": ["ADDRESS", "KEY=VALUE...", "--origin", "--algo", "--json"],
     "spotter config check": ["FILE..."],
@@ -91,7 +92,7 @@ def test_version(spotter):
     ("args", "sentence"),
     [
         (["trian"], "there is no command 'trian'; did you mean 'train'?"),
-        (["zzz"], "there is no command 'zzz'; known: config, list, runs, show, train"),
+        (["zzz"], "there is no command 'zzz'; known: config, eval, list, runs, show, train"),
         (["A-v1:ppo"], "there is no command 'A-v1:ppo'; did you mean `spotter train A-v1:ppo`?"),
         (["--vresion"], "there is no option --vresion; did you mean '--version'? (see `spotter"),
         (["train"], "missing argument 'ADDRESS' (see `spotter train --help`)"),

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 import typer.main
 
-from spotter.cli import config, recipes, runs, train
+from spotter.cli import config, evaluate, recipes, runs, train
 from spotter.cli.groups import Commands
 
 USER_ERROR: Final = 2
@@ -27,6 +27,7 @@ Examples:
   spotter config CartPole-v1:ppo --origin   every setting, and where it came from
   spotter config check                      look for mistakes in your recipe files
   spotter runs                              what was trained here, newest first
+  spotter eval @last                        play its best policy again; does the score hold?
 """
 
 app = typer.Typer(
@@ -42,6 +43,7 @@ app.command("list")(recipes.show)
 app.command("train", epilog=train.EXAMPLES)(train.run)
 app.command("runs")(runs.show_all)
 app.command("show")(runs.show_one)
+app.command("eval")(evaluate.run)
 app.add_typer(config.app, name="config")
 
 

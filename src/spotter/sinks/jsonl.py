@@ -41,19 +41,7 @@ class Jsonl:
             self._run.update(env_steps=row.env_steps)
 
     def evaluation(self, evaluation: Evaluation) -> None:
-        self._run.event(
-            "evaluation",
-            {
-                "seeds": evaluation.seeds,
-                "env_steps": evaluation.env_steps,
-                "score": evaluation.score,
-                "threshold": evaluation.threshold,
-                "solved": evaluation.solved,
-                "deterministic": evaluation.deterministic,
-                "scores": list(evaluation.scores),
-                "lengths": list(evaluation.lengths),
-            },
-        )
+        self._run.event("evaluation", evaluation.certificate())
 
     def close(self) -> None:
         if self._rows is not None:

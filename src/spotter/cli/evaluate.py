@@ -1,0 +1,42 @@
+"""`spotter eval`: play a saved policy again and compare with the score it was saved with."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from spotter.cli.words import number
+
+MISMATCH = 1
+
+
+def run(
+    selector: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN", help="@last, an id or how it begins; /@best, /@latest, /step=N."
+        ),
+    ],
+    episodes: Annotated[
+        str | None,
+        typer.Option("--episodes", metavar="N", help="Play so many on test seeds instead."),
+    ] = None,
+) -> None:
+    """Play a saved policy again; exit 1 if its score is not the one that was written down."""
+    from spotter.evaluate import play_again
+
+    again, as_written = play_again(selector, None if episodes is None else _whole(episodes))
+    typer.echo(f"score {number(again.score)} over {len(again.scores)} {again.seeds} episodes")
+    if as_written:
+        typer.echo("every episode scores what was written down with these weights")
+    elif as_written is False:
+        typer.echo("that is not what was written down with these weights", err=True)
+        sys.exit(MISMATCH)
+
+
+def _whole(text: str) -> int:
+    from spotter.types import UserError
+
+    if not text.isdigit() or not int(text):
+        raise UserError(f"--episodes should be a whole number above 0, got '{text}'")
+    return int(text)
