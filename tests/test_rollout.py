@@ -30,7 +30,8 @@ class Oracle:
 def scripted(backend="sync", count=2, **kwargs):
     kwargs.setdefault("ends", ["terminated", "truncated", "both"])
     env = {"id": ID, "family": "gymnasium", "count": count, "backend": backend, "kwargs": kwargs}
-    return make_vector(EnvConfig(**env, workers=2), RewardConfig())
+    workers = 2 if backend == "process" else None
+    return make_vector(EnvConfig(**env, workers=workers), RewardConfig())
 
 
 def collector(vector):

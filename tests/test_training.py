@@ -9,6 +9,7 @@ import torch
 
 from spotter.config import RunConfig
 from spotter.recorder import Row
+from spotter.testing.algorithms import SHARED_METRICS
 from spotter.training import Training, train
 from spotter.types import Evaluation
 
@@ -99,18 +100,9 @@ def test_budget_counts_env_steps_and_both_axes_are_kept(make_config):
 
 def test_every_algorithm_reports_the_shared_diagnostics(make_config):
     shared = {
-        "loss/policy",
-        "loss/entropy",
-        "loss/total",
-        "policy/kl",
-        "policy/approx_kl",
-        "policy/clip_fraction",
-        "policy/entropy",
-        "value/explained_variance",
-        "grad/norm",
+        *SHARED_METRICS,
         "grad/actor_trunk",
         "grad/policy_head",
-        "net/dead_units",
         "hp/algo.lr",
         "time/fps",
         "train/score",

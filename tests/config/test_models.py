@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from spotter.config import RunConfig, resolve, validate
+from spotter.config import EnvConfig, RunConfig, resolve, validate
 from spotter.schedules import Schedule, constant
 from spotter.types import UserError
 
@@ -109,3 +109,9 @@ def test_an_algorithm_by_its_module():
         resolve(address, ["algo.size=99"])
     with pytest.raises(UserError, match=r"algo.siz is not a setting; did you mean algo.size\?"):
         resolve(address, ["algo.siz=4"])
+
+
+def test_workers_without_processes_are_refused():
+    with pytest.raises(ValueError, match="needs `backend: process`"):
+        EnvConfig(id="CartPole-v1", workers=2)
+    assert EnvConfig(id="CartPole-v1", workers=2, backend="process").workers == 2

@@ -184,6 +184,12 @@ class EnvConfig(Settings):
     )
     wrappers: tuple[AnyWrapper, ...] = Field((), strict=False, description="Innermost first.")
 
+    @model_validator(mode="after")
+    def _workers_work(self) -> Self:
+        if self.workers is not None and self.backend != "process":
+            raise ValueError("`workers` counts processes and needs `backend: process`")
+        return self
+
 
 class RewardConfig(Settings):
     """What the learner is paid: weight · env reward + weighted signals, then scale, clip."""

@@ -60,7 +60,7 @@ def test_it_reaches_the_buffers():
 
 @both_backends
 def test_the_mistake_reaches_the_user_as_one_sentence(backend):
-    env = config("Constant-v0", backend=backend, workers=1)
+    env = config("Constant-v0", backend=backend, workers=1 if backend == "process" else None)
     with signal_vector(env, source="info", key="coins") as vec:
         vec.reset([1])
         with pytest.raises(UserError) as caught:
