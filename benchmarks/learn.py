@@ -125,6 +125,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("address", nargs="*", help="recipes to train; default: all")
     parser.add_argument("--seeds", type=int, help="how many seeds; default: as promised")
+    parser.add_argument("--first-seed", type=int, default=1, help="e.g. one nobody tuned on")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--write", type=Path, help="page whose results table to replace")
     args = parser.parse_args()
@@ -137,7 +138,8 @@ def main() -> int:
         if expect is None:
             parser.error(f"{address} promises nothing: it has no `expect` block")
         outcomes[address] = []
-        tasks += [(address, seed) for seed in range(1, (args.seeds or expect.seeds) + 1)]
+        seeds = range(args.first_seed, args.first_seed + (args.seeds or expect.seeds))
+        tasks += [(address, seed) for seed in seeds]
     with ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn")) as pool:
         for done in as_completed(pool.submit(run, *task) for task in tasks):
             outcome = done.result()
