@@ -19,7 +19,7 @@ lint: $(READY)
 	$(BIN)/spotter config check
 	$(BIN)/spotter config fmt --check src/spotter/recipes/*.yaml src/spotter/recipes/families/*.yaml
 
-# Trains every recipe over three seeds and checks what it promises; about an hour on two cores.
+# Trains every recipe over three seeds and checks what it promises; under an hour on two cores.
 learn: $(READY)
 	$(BIN)/python benchmarks/learn.py --write docs/results.md
 

@@ -124,7 +124,10 @@ def test_the_picture_shows_the_last_pull_and_the_counts():
 
 
 def test_counts_of_any_size_can_be_drawn():
-    draw(np.array([0.0, 0.0]), np.array([999, 10**9]), 0, -1234.5)
+    small = draw(np.array([0.0, 0.0]), np.array([999, 1]), 0, -1234.5)
+    large = draw(np.array([0.0, 0.0]), np.array([999, 10**9]), 0, -1234.5)
+    assert small.shape == large.shape
+    assert (small != large).any()
 
 
 def test_counting_goes_on_over_episodes_and_starts_anew_with_a_seed():

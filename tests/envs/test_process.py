@@ -95,8 +95,11 @@ def test_workers_ignore_an_interrupt():
     """Ctrl-C reaches the whole group; what it means is the parent's business."""
     with vector(config("CartPole-v1"), "process", count=1) as vec:
         vec.reset([1])
+        before = vec.buffers.obs["obs"].copy()
         os.kill(vec._workers[0].pid, signal.SIGINT)
         vec.step(zeros(vec))
+        assert (vec.buffers.obs["obs"] != before).any()
+        assert vec._workers[0].is_alive()
 
 
 def test_buffers_can_be_read_after_close():
