@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from spotter.config import RunConfig
-from spotter.recorder import Row
+from spotter.recorder import Ending, Row, Start
 from spotter.testing.algorithms import SHARED_METRICS
 from spotter.training import Training, train
 from spotter.types import Evaluation
@@ -70,10 +70,11 @@ class Log:
         self.rows: list[Row] = []
         self.evaluations: list[Evaluation] = []
         self.notes: list[str] = []
+        self.events: list[tuple[str, dict]] = []
         self.closed = False
 
-    def open(self, config: RunConfig) -> None:
-        self.config = config
+    def open(self, start: Start) -> None:
+        self.start = start
 
     def note(self, text: str) -> None:
         self.notes.append(text)
@@ -84,8 +85,12 @@ class Log:
     def evaluation(self, evaluation: Evaluation) -> None:
         self.evaluations.append(evaluation)
 
-    def close(self) -> None:
+    def event(self, kind, data) -> None:
+        self.events.append((kind, data))
+
+    def close(self, ending: Ending | None) -> None:
         self.closed = True
+        self.ending = ending
 
 
 def test_budget_counts_env_steps_and_both_axes_are_kept(make_config):

@@ -4,16 +4,34 @@ A metric nobody declared is a bug and stops the run; sinks never see undeclared 
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from spotter.config import RunConfig
+from spotter.metrics.alerts import Alert, AlertCount
 from spotter.metrics.spec import Catalogue
+from spotter.rundir.run import Run
 from spotter.types import Episode, Evaluation, Progress, Update
 
 _WINDOW = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What sinks are told before the first row."""
+
+    config: RunConfig
+    catalogue: Catalogue
+    run: Run | None
+    threshold: float | None
+    summary: Mapping[str, Mapping[str, str]]
+    """Blocks for the reader (Run, Environment, Training), each label -> text."""
+    env_steps: int
+    """Where a resumed run goes on; 0 for a new one."""
+    rollout: Callable[[], tuple[int, int]]
+    """Vector steps collected and due in the present rollout; may be asked from another thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +42,26 @@ class Row:
     env_steps: int
     vector_steps: int
     metrics: Mapping[str, float]
+    alerts: tuple[Alert, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended."""
+
+    reason: str
+    test: Evaluation | None
+    best: float | None
+    """The best evaluation score."""
+    env_steps: int
+    seconds: float
+    alerts: tuple[AlertCount, ...]
 
 
 class Sink(Protocol):
     """Somewhere numbers go."""
 
-    def open(self, config: RunConfig) -> None: ...
+    def open(self, start: Start) -> None: ...
 
     def note(self, text: str) -> None:
         """A sentence for the reader: a warning, a choice that was made."""
@@ -38,20 +70,25 @@ class Sink(Protocol):
 
     def evaluation(self, evaluation: Evaluation) -> None: ...
 
-    def close(self) -> None: ...
+    def event(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Something that happened: a checkpoint, a video, a change, a fault."""
+
+    def close(self, ending: Ending | None) -> None:
+        """The last call; None if an error ended the run."""
 
 
 class Recorder:
     """Writes to all sinks alike."""
 
-    def __init__(self, config: RunConfig, catalogue: Catalogue, sinks: Sequence[Sink]) -> None:
-        self._config = config
-        self._catalogue = catalogue
+    def __init__(self, start: Start, sinks: Sequence[Sink]) -> None:
+        self._config = start.config
+        self._catalogue = start.catalogue
         self._sinks = sinks
         self._recent: deque[Episode] = deque(maxlen=_WINDOW)
         self._episodes = 0
+        self.ending: Ending | None = None
         for sink in sinks:
-            sink.open(config)
+            sink.open(start)
 
     def note(self, text: str) -> None:
         for sink in self._sinks:
@@ -78,6 +115,10 @@ class Recorder:
         for sink in self._sinks:
             sink.evaluation(evaluation)
 
+    def event(self, kind: str, data: Mapping[str, Any]) -> None:
+        for sink in self._sinks:
+            sink.event(kind, data)
+
     def _episode_metrics(self) -> dict[str, float]:
         """Nothing but the count until an episode has finished: no mean of nothing."""
         metrics: dict[str, float] = {"train/episodes": self._episodes}
@@ -94,7 +135,7 @@ class Recorder:
 
     def close(self) -> None:
         for sink in self._sinks:
-            sink.close()
+            sink.close(self.ending)
 
     def __enter__(self) -> Self:
         return self

@@ -22,7 +22,7 @@ from spotter.evaluate import Evaluator
 from spotter.metrics import common
 from spotter.metrics.spec import Catalogue
 from spotter.nets.actor_critic import Policy, has_images
-from spotter.recorder import Recorder, Sink
+from spotter.recorder import Recorder, Sink, Start
 from spotter.rewards import RewardMixer
 from spotter.rollout import Collector
 from spotter.rundir.run import Run
@@ -140,7 +140,8 @@ def train(
         run = new_run() if new_run else None
         sinks = [*sinks, Jsonl(run)] if run else sinks
         keeper = Keeper(run) if run else None
-        with _outcome(run), Recorder(config, catalogue, sinks) as recorder:
+        start = Start(config, catalogue, run, evaluator.threshold, {}, 0, lambda: (0, 0))
+        with _outcome(run), Recorder(start, sinks) as recorder:
             if warning:
                 recorder.note(warning)
             try:

@@ -102,6 +102,32 @@ class Episode:
     reward: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
     """Sum of each weighted reward part, by name; they add up to `reward` before scale and clip."""
+    info: Mapping[str, float] = field(default_factory=dict)
+    """Every numeric `info` key of the environment: `<key>/mean` over the steps, `<key>/last`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tape:
+    """An episode so far, such that a fresh copy can be brought to the same point."""
+
+    start: Mapping[str, Any]
+    """The copy's plain attributes and random streams before the reset; empty where unknown."""
+    seed: int | None
+    """What `reset` was called with."""
+    actions: tuple[Array, ...]
+    """As they stood in the buffers, one per step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An environment copy that failed and was replaced."""
+
+    copy: int
+    kind: Literal["raised", "hung", "died", "nan"]
+    text: str
+    """One sentence: which copy, seed, step, last actions, and what happened."""
+    traceback: str
+    tape: Tape | None
 
 
 @dataclass(frozen=True, slots=True)

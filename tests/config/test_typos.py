@@ -18,6 +18,7 @@ DATA = resolve(
         "env.wrappers": [{"name": "frame_stack"}, {"name": "time_limit", "steps": 9}],
         "reward.signals": [{"source": "info", "key": "x"}],
         "algo.clip": {"shape": "linear", "start": 0.2, "end": 0.1, "from": 0.1, "to": 0.9},
+        "plateau": {"patience_steps": 9, "actions": [{"setting": "algo.lr", "value": 0.5}]},
     },
 ).config.as_data()
 

@@ -1,37 +1,48 @@
 """Config: data outside, typed inside. `resolve()` is the door."""
 
+from spotter.config.base import Settings, Whole
 from spotter.config.layers import Layer
 from spotter.config.load import Resolved, resolve, validate
 from spotter.config.models import (
     AlgoConfig,
-    BudgetConfig,
     EnvConfig,
-    EvalConfig,
     Expect,
     FreeForm,
     PolicyConfig,
     RewardConfig,
     RunConfig,
-    Settings,
     SignalConfig,
-    Whole,
     WrapperConfig,
+)
+from spotter.config.watching import (
+    AlertsConfig,
+    BudgetConfig,
+    CheckpointConfig,
+    EvalConfig,
+    PlateauAction,
+    PlateauConfig,
+    VideoConfig,
 )
 
 __all__ = [
+    "AlertsConfig",
     "AlgoConfig",
     "BudgetConfig",
+    "CheckpointConfig",
     "EnvConfig",
     "EvalConfig",
     "Expect",
     "FreeForm",
     "Layer",
+    "PlateauAction",
+    "PlateauConfig",
     "PolicyConfig",
     "Resolved",
     "RewardConfig",
     "RunConfig",
     "Settings",
     "SignalConfig",
+    "VideoConfig",
     "Whole",
     "WrapperConfig",
     "resolve",

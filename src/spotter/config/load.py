@@ -10,9 +10,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from spotter.config import tree
+from spotter.config.base import Settings
 from spotter.config.errors import explain
 from spotter.config.layers import DEFAULT_ALGO, Layer, last_writer, stack
-from spotter.config.models import Expect, RunConfig, Settings
+from spotter.config.models import Expect, RunConfig
 from spotter.config.overrides import COMMAND_LINE, Override, edit, merge, parse
 
 

@@ -11,9 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     SerializeAsAny,
     ValidatorFunctionWrapHandler,
@@ -22,31 +20,20 @@ from pydantic import (
 )
 
 from spotter import plugins
+from spotter.config.base import Settings, Whole
+from spotter.config.watching import (
+    AlertsConfig,
+    BudgetConfig,
+    CheckpointConfig,
+    EvalConfig,
+    PlateauConfig,
+    VideoConfig,
+)
 from spotter.config.words import shown
 from spotter.schedules import Schedule, constant, within
 from spotter.types import UserError
 
 _SECRET_WORDS = {"password", "passwd", "secret", "token", "credential", "credentials", "apikey"}
-
-
-class Settings(BaseModel):
-    """Base of every config section: unknown keys, wrong types and later changes are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-    @classmethod
-    def from_data(cls, data: Any) -> Self:
-        """Validate what was written in a file or on the command line, where only aliases count."""
-        return cls.model_validate(data, by_alias=True, by_name=False)
-
-
-def _whole(value: Any) -> Any:
-    """YAML has `5e4` and `100_000`; both mean a whole number here, 0.5 does not."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-Whole = Annotated[int, BeforeValidator(_whole)]
-"""An integer that may be written as `1e6`."""
 
 
 def _refuse_secrets(value: Any) -> Any:
@@ -179,6 +166,12 @@ class EnvConfig(Settings):
         None, ge=1, description="Truncate episodes after this many env steps."
     )
     mask: bool = Field(True, description="Use the valid-action mask where there is one.")
+    restarts: Whole = Field(
+        3, ge=0, description="Failed copies replaced before the run gives up; 0: the first ends it."
+    )
+    timeout_s: float | None = Field(
+        300.0, gt=0, description="A copy that is silent for so long counts as hung; null: wait on."
+    )
     threshold: float | None = Field(
         None, description="Score that counts as solved; null: the family's own."
     )
@@ -269,21 +262,6 @@ class AlgoConfig(Plugin):
         """Cross-section checks: raise `ValueError` with a remedy."""
 
 
-class EvalConfig(Settings):
-    """When the policy is scored, on held-out seeds and the raw score."""
-
-    every_steps: Whole | None = Field(10_000, ge=1, description="null: only at the end.")
-    episodes: Whole = Field(20, ge=1)
-    deterministic: bool = Field(True, description="Most likely action instead of sampling.")
-    stop_when_solved: bool = True
-
-
-class BudgetConfig(Settings):
-    """When training ends if nothing else ends it first."""
-
-    env_steps: Whole | None = Field(100_000, ge=1, description="null: until solved or interrupted.")
-
-
 class RunConfig(Settings):
     """Everything a run needs; saved with it."""
 
@@ -293,6 +271,10 @@ class RunConfig(Settings):
     algo: Annotated[SerializeAsAny[AlgoConfig], _plugin(AlgoConfig)]
     eval: EvalConfig = EvalConfig()
     budget: BudgetConfig = BudgetConfig()
+    checkpoint: CheckpointConfig = CheckpointConfig()
+    video: VideoConfig = VideoConfig()
+    alerts: AlertsConfig = AlertsConfig()
+    plateau: PlateauConfig | None = None
     seed: Whole = Field(1, ge=0, lt=2**31)
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     threads: Whole | None = Field(None, ge=1, description="CPU threads of torch; null: by network.")

@@ -17,6 +17,14 @@ class MetricSpec:
     low: float | None = None
     high: float | None = None
     """Bounds the value cannot leave if the code is right."""
+    precision: int = 3
+    """Decimals in tables; files keep every digit."""
+    shown: bool = False
+    """In the live table."""
+    priority: int = 100
+    """Order in tables and summaries, small first."""
+    advice: str = ""
+    """What to try when it looks wrong."""
 
 
 class Catalogue:

@@ -1,12 +1,12 @@
 """Plain lines on the terminal: a header, progress about once a second, every evaluation."""
 
+from collections.abc import Mapping
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
 from rich.console import Console as Terminal
 
-from spotter.config import RunConfig
-from spotter.recorder import Row
+from spotter.recorder import Ending, Row, Start
 from spotter.types import Evaluation
 
 _EVERY_S: Final = 1.0
@@ -27,7 +27,8 @@ class Console:
         self._terminal = terminal or Terminal(highlight=False)
         self._last = 0.0
 
-    def open(self, config: RunConfig) -> None:
+    def open(self, start: Start) -> None:
+        config = start.config
         steps = config.budget.env_steps
         budget = f"{steps:,} env steps" if steps else "no step limit"
         self._terminal.print(
@@ -58,5 +59,8 @@ class Console:
             f"{evaluation.score:.2f}[/] over {len(evaluation.scores)} held-out episodes{wanted}"
         )
 
-    def close(self) -> None:
+    def event(self, kind: str, data: Mapping[str, Any]) -> None:
+        pass
+
+    def close(self, ending: Ending | None) -> None:
         pass

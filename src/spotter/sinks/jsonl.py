@@ -1,10 +1,10 @@
 """The truth: every row and every event of a run, appended to its folder at full precision."""
 
+from collections.abc import Mapping
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
-from spotter.config import RunConfig
-from spotter.recorder import Row
+from spotter.recorder import Ending, Row, Start
 from spotter.rundir.files import LineWriter
 from spotter.rundir.run import Run
 from spotter.types import Evaluation
@@ -20,7 +20,7 @@ class Jsonl:
         self._rows: LineWriter | None = None
         self._last_beat = monotonic()
 
-    def open(self, config: RunConfig) -> None:
+    def open(self, start: Start) -> None:
         self._rows = LineWriter(self._run.metrics_path)
 
     def note(self, text: str) -> None:
@@ -43,6 +43,9 @@ class Jsonl:
     def evaluation(self, evaluation: Evaluation) -> None:
         self._run.event("evaluation", evaluation.certificate())
 
-    def close(self) -> None:
+    def event(self, kind: str, data: Mapping[str, Any]) -> None:
+        self._run.event(kind, data)
+
+    def close(self, ending: Ending | None) -> None:
         if self._rows is not None:
             self._rows.close()

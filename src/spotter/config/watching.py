@@ -1,0 +1,83 @@
+"""How a run is watched: evaluation, checkpoints, videos, alerts, budget."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from spotter.config.base import Settings, Whole
+
+
+class EvalConfig(Settings):
+    """When the policy is scored, on held-out seeds and the raw score."""
+
+    every_steps: Whole | None = Field(10_000, ge=1, description="null: only at the end.")
+    after_steps: Whole = Field(0, ge=0, description="Warm-up: none before so many env steps.")
+    after_score: float | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="None before the training score has reached this fraction of the threshold.",
+    )
+    episodes: Whole = Field(20, ge=1)
+    deterministic: bool = Field(True, description="Most likely action instead of sampling.")
+    stop_when_solved: bool = True
+    mode: Literal["inline", "async"] = Field(
+        "inline", description="async: in a process of its own, on a snapshot of the weights."
+    )
+
+
+class BudgetConfig(Settings):
+    """When training ends if nothing else ends it first."""
+
+    env_steps: Whole | None = Field(100_000, ge=1, description="null: until solved or interrupted.")
+
+
+class CheckpointConfig(Settings):
+    """When training is saved beyond every evaluation, and what is kept."""
+
+    every_s: float | None = Field(
+        60.0, gt=0, description="Seconds between saves; null: only with evaluations and at the end."
+    )
+    keep: Whole | None = Field(
+        0, ge=0, description="Older checkpoints kept besides best and latest; null: all."
+    )
+
+
+class VideoConfig(Settings):
+    """Films of evaluation episodes."""
+
+    when: Literal["end", "best", "eval"] | None = Field(
+        "end", description="end: the best policy; best: each new best; eval: every evaluation."
+    )
+
+
+class AlertsConfig(Settings):
+    """What the watcher may do beyond speaking."""
+
+    ignore: tuple[str, ...] = Field((), strict=False, description="Ids of alerts to silence.")
+    actions: dict[str, Literal["stop", "snapshot", "lower_lr"]] = Field(
+        {}, description="Alert id -> what to do when it fires first; nothing unless written here."
+    )
+
+
+class PlateauAction(Settings):
+    """One change to a schedulable setting."""
+
+    setting: str = Field(description="Dotted name, such as algo.lr.")
+    operation: Literal["multiply", "add", "set"] = "multiply"
+    value: float
+    low: float | None = Field(None, description="Never below this.")
+    high: float | None = Field(None, description="Never above this.")
+    revert_if_worse: bool = Field(
+        False, description="Undo it after the cooldown if the metric is not better."
+    )
+
+
+class PlateauConfig(Settings):
+    """What to change, in turn, when a metric stops improving."""
+
+    monitor: str = Field("train/score", description="A metric that has a better direction.")
+    patience_steps: Whole = Field(ge=1, description="Env steps without improvement.")
+    min_delta: float = Field(0.0, ge=0, description="What counts as improvement.")
+    cooldown_steps: Whole = Field(0, ge=0, description="Env steps to wait after a change.")
+    actions: tuple[PlateauAction, ...] = Field(strict=False, min_length=1)
