@@ -4,13 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: train test lint learn format schema clean
+.PHONY: train test soak lint learn format schema clean
 
 train: $(READY)
 	$(BIN)/spotter train CartPole-v1:ppo
 
 test: $(READY)
 	$(BIN)/python -m pytest
+
+# The fault tests with longer runs and many more kills; about ten minutes on two cores.
+soak: $(READY)
+	SPOTTER_SOAK=1 $(BIN)/python -m pytest tests/faults
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -30,6 +34,7 @@ format: $(READY)
 
 schema: $(READY)
 	$(BIN)/spotter config schema > docs/reference/recipe.schema.json
+	$(BIN)/python docs/reference/metrics_page.py
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

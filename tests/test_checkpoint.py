@@ -1,23 +1,31 @@
 """Saved policies: the right weights, whole or not at all, safe to open."""
 
 import json
+import os
 import pickle
 import shutil
+import signal
+from pathlib import Path
 
 import pytest
 import torch
 
-from spotter.checkpoint import Keeper, find, load
-from spotter.evaluate import Evaluator
-from spotter.rundir.run import Run
+from spotter.checkpoint import Contents, Keeper, find, load, read_score, read_scores
+from spotter.evaluate import Evaluator, play_again
+from spotter.origins import resume
+from spotter.rundir.files import read_json
+from spotter.rundir.run import Run, all_runs
 from spotter.training import Training, train
 from spotter.types import Evaluation, UserError
 
+MUSEUM = Path(__file__).parent / "museum"
+DAMAGES = ["truncated", "pickle", "shapes", "missing", "newer", "traversal", "trainer", "tree"]
+NO_FILM = {"video": {"when": None}}
 DICT_ENV = "spotter.testing.scripted:Scripted-v0"
 
 
 def saved(make_config, env_id="CartPole-v1", **sections):
-    config = make_config(env_id, **{"budget": {"env_steps": 300}, **sections})
+    config = make_config(env_id, **{"budget": {"env_steps": 300}, **NO_FILM, **sections})
     return train(config, new_run=lambda: Run.create(config, f"{env_id}:ppo"))
 
 
@@ -46,21 +54,25 @@ def test_a_loaded_policy_is_the_trained_one(make_config, env_id, sections):
 def test_the_score_beside_a_checkpoint_belongs_to_its_weights(make_config):
     result = saved(make_config)
     step = find("@last/@best")
-    written = json.loads((step / "score.json").read_text())
+    written = read_score(step)
     with Evaluator(result.config) as evaluator:
         again = evaluator.run(load("@last/@best"), 0, written["seeds"])
     assert list(again.scores) == written["scores"]
+
+
+def contents(policy, env_steps, **trainer):
+    return Contents(env_steps, policy, trainer, {"env_steps": env_steps}, "copy\n")
 
 
 def test_best_is_the_best_evaluation_and_latest_the_last(make_config):
     config = make_config("CartPole-v1")
     with Training(config) as training:
         run = Run.create(config, "x")
-        keeper = Keeper(run)
-        for steps, score in ((100, 5.0), (200, 9.0), (300, 7.0)):
-            training.step()
-            keeper.save(training.policy, steps, evaluation(score, steps))
-        keeper.save(training.policy, 300, evaluation(99.0, 300, "test"))
+        keeper = Keeper(run, config.checkpoint)
+        for steps, score, is_best in ((100, 5.0, True), (200, 9.0, True), (300, 7.0, False)):
+            keeper.save(contents(training.policy, steps))
+            assert keeper.score(evaluation(score, steps)) is is_best
+        assert not keeper.score(evaluation(99.0, 300, "test")), "test scores do not rank"
     assert find(f"{run.id}/@best").name == "step-000000200"
     assert find(f"{run.id}/@latest").name == "step-000000300"
     assert find(run.id) == find(f"{run.id}/@best")
@@ -68,21 +80,88 @@ def test_best_is_the_best_evaluation_and_latest_the_last(make_config):
     assert sorted(p.name for p in (run.folder / "checkpoints").iterdir()) == [
         "best.json", "latest.json", "step-000000200", "step-000000300",
     ]  # fmt: skip
+    scores = read_scores(find(f"{run.id}/@latest"))
+    assert (scores["eval"]["score"], scores["test"]["score"]) == (7.0, 99.0), "neither is lost"
     with pytest.raises(UserError, match="has no checkpoint step=7; it has 200, 300"):
         find(f"{run.id}/step=7")
-    with pytest.raises(UserError, match="unknown checkpoint 'best'"):
-        find(f"{run.id}/best")
+    with pytest.raises(UserError, match="has no checkpoint step=x"):
+        find(f"{run.id}/step=x")
+    with pytest.raises(UserError, match="unknown checkpoint '@first'"):
+        find(f"{run.id}/@first")
 
 
-def test_an_interrupted_training_keeps_its_policy(make_config):
+def test_a_resumed_run_has_to_beat_its_own_best(make_config):
+    config = make_config("CartPole-v1")
+    with Training(config) as training:
+        run = Run.create(config, "x")
+        keeper = Keeper(run, config.checkpoint)
+        keeper.save(contents(training.policy, 100))
+        keeper.score(evaluation(9.0, 100))
+        again = Keeper(run, config.checkpoint)
+        assert again.best == 9.0
+        again.save(contents(training.policy, 200))
+        assert not again.score(evaluation(8.0, 200))
+    assert find(f"{run.id}/@best").name == "step-000000100"
+
+
+def test_p42_latest_never_goes_back(make_config):
+    config = make_config("CartPole-v1", checkpoint={"keep": None})
+    with Training(config) as training:
+        run = Run.create(config, "x")
+        keeper = Keeper(run, config.checkpoint)
+        keeper.save(contents(training.policy, 300))
+        keeper.save(contents(training.policy, 200))
+    assert find(f"{run.id}/@latest").name == "step-000000300"
+
+
+def test_what_is_kept(make_config):
+    config = make_config("CartPole-v1", checkpoint={"keep": 1})
+    with Training(config) as training:
+        run = Run.create(config, "x")
+        keeper = Keeper(run, config.checkpoint)
+        keeper.save(contents(training.policy, 100), pin="alert kl-high")
+        keeper.save(contents(training.policy, 200), awaits_score=True)
+        for steps in (300, 400, 500):
+            keeper.save(contents(training.policy, steps))
+        kept = sorted(int(path.name[5:]) for path in (run.folder / "checkpoints").glob("step-*"))
+        assert kept == [100, 200, 400, 500], "pinned, awaited, one older, latest"
+        keeper.score(evaluation(1.0, 200))
+        keeper.save(contents(training.policy, 600))
+    kept = sorted(int(path.name[5:]) for path in (run.folder / "checkpoints").glob("step-*"))
+    assert kept == [100, 200, 500, 600], "200 is now the best"
+
+
+def test_a_checkpoint_holds_its_own_row_and_rollout(make_config):
+    result = saved(make_config, eval={"every_steps": 128, "episodes": 2}, checkpoint={"keep": None})
+    rows = {row["env_steps"]: row for row in result.run.metrics()}
+    steps = sorted((result.run.folder / "checkpoints").glob("step-*"))
+    assert [int(step.name[5:]) for step in steps] == [128, 256, 320]
+    for step in steps:
+        row = rows[int(step.name[5:])]
+        assert read_json(step / "metrics.json") == row, "at full precision"
+        lines = (step / "rollout.csv").read_text().splitlines()
+        assert len(lines) == 1 + 64
+        assert lines[0].startswith("copy,step,action,probability,reward")
+    scored = read_score(steps[0])
+    assert scored["score"] == rows[128]["eval/score"]
+
+
+def test_a_score_says_what_it_depends_on(make_config):
+    result = saved(make_config)
+    written = read_score(find(result.run.id))
+    assert len(written["env_seeds"]) == 20
+    assert len(written["fingerprint"]) == 16
+    assert {"python", "torch", "gymnasium", "numpy"} <= set(written["versions"])
+    assert written["deterministic"] is True
+    assert len(written["scores"]) == written["episodes"] == 20
+
+
+def test_an_interrupted_training_keeps_its_state(make_config):
     class Impatient:
-        def open(self, config):
-            pass
-
-        note = evaluation = close = lambda self, *args: None
-
         def row(self, row):
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGINT)
+
+        open = note = evaluation = event = close = lambda self, *args: None
 
     config = make_config("CartPole-v1")
     result = train(config, [Impatient()], lambda: Run.create(config, "x"))
@@ -93,26 +172,44 @@ def test_an_interrupted_training_keeps_its_policy(make_config):
         find(f"{result.run.id}/@best")
 
 
-def test_a_save_that_fails_leaves_the_older_checkpoint(make_config, monkeypatch):
+@pytest.mark.parametrize("name", ["policy.safetensors", "trainer.safetensors", "rollout.csv"])
+def test_a_save_that_fails_leaves_the_older_checkpoint(make_config, monkeypatch, name):
     result = saved(make_config)
     before = find("@last/@latest")
 
-    def full(*args):
-        raise OSError(28, "No space left on device")
+    def full(path, data):
+        if path.name == name:
+            raise OSError(28, "No space left on device")
+        path.write_bytes(data if isinstance(data, bytes) else data.encode())
 
     with monkeypatch.context() as patch:
-        patch.setattr("spotter.checkpoint.save_file", full)
+        patch.setattr("spotter.checkpoint.write_atomic", full)
         with pytest.raises(OSError, match="No space"):
-            Keeper(result.run).save(result.policy, 999, None)
+            Keeper(result.run, result.config.checkpoint).save(contents(result.policy, 999))
     assert find("@last/@latest") == before
     load("@last/@latest")
+    assert not (before.parent / "step-000000999").exists()
 
 
-@pytest.mark.parametrize("damage", ["truncated", "pickle", "shapes", "missing", "newer"])
+def test_format_one_still_loads(monkeypatch, tmp_path):
+    shutil.copytree(MUSEUM / "format1", tmp_path / "runs")
+    monkeypatch.setenv("SPOTTER_RUNS", str(tmp_path / "runs"))
+    (run,) = all_runs()
+    policy = load(f"{run.id}/@best")
+    assert policy.spaces.action.nvec == (2,)
+    assert read_score(find(run.id))["seeds"] in ("eval", "test")
+    (again,) = play_again(run.id)
+    assert again[1] is True, "the score still holds"
+    with pytest.raises(UserError, match="without its training state"):
+        resume(run.id, ["budget.env_steps=1e6", "eval.stop_when_solved=false"])
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_hostile_or_damaged_checkpoint_is_refused(make_config, damage, tmp_path):
     result = saved(make_config)
     step = find("@last")
     weights, state = step / "policy.safetensors", step / "state.json"
+    sentence = "cannot be loaded"
     if damage == "truncated":
         weights.write_bytes(weights.read_bytes()[:100])
     elif damage == "pickle":
@@ -122,9 +219,17 @@ def test_a_hostile_or_damaged_checkpoint_is_refused(make_config, damage, tmp_pat
         shutil.copy(find(other.run.id) / "policy.safetensors", weights)
     elif damage == "missing":
         weights.unlink()
+    elif damage == "traversal":
+        pointer = {"step": "../../../elsewhere"}
+        (step.parent / "best.json").write_text(json.dumps(pointer))
+        sentence = "which is no checkpoint"
+    elif damage == "trainer":
+        (step / "trainer.safetensors").write_bytes(b"\x80\x04")
+    elif damage == "tree":
+        state.write_text(state.read_text().replace("$array", "$object"))
     else:
-        state.write_text(state.read_text().replace('"format": 1', '"format": 2'))
-    with pytest.raises(UserError, match="cannot be loaded"):
+        state.write_text(state.read_text().replace('"format": 2', '"format": 3'))
+    with pytest.raises(UserError, match=sentence):
         load(result.run.id)
     assert not (tmp_path / "sprung").exists()
 

@@ -28,6 +28,7 @@ def buffers(reward, terminated=None, truncated=None, signals=None, start=None):
         signals=signals,
         signals_start=start,
         mask=None,
+        lost=no,
     )
 
 

@@ -1,6 +1,8 @@
 """The loop: determinism, budgets, stopping, schedules."""
 
 import hashlib
+import os
+import signal
 import subprocess
 import sys
 
@@ -154,7 +156,7 @@ def test_training_ends_at_once_when_solved_on_two_seed_sets(make_config):
 def test_interrupt_ends_cleanly_with_the_policy(make_config):
     class Impatient(Log):
         def row(self, row: Row) -> None:
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGINT)
 
     sink = Impatient()
     result = train(make_config("CartPole-v1"), [sink])

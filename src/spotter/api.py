@@ -11,7 +11,11 @@ from spotter.checkpoint import load as _load
 from spotter.config import Resolved
 from spotter.config import resolve as _resolve
 from spotter.nets.actor_critic import Policy
-from spotter.rundir.run import Run, all_runs, select
+from spotter.origins import fork
+from spotter.origins import resume as _resume
+from spotter.rundir.frames import of_runs
+from spotter.rundir.registry import listing
+from spotter.rundir.run import Run, select
 from spotter.sinks.console import Console
 from spotter.training import Result
 from spotter.training import train as _train
@@ -23,15 +27,39 @@ def resolve(address: str, *overrides: str, **settings: Any) -> Resolved:
 
 
 def train(
-    address: str, *overrides: str, quiet: bool = False, save: bool = True, **settings: Any
+    address: str,
+    *overrides: str,
+    quiet: bool = False,
+    save: bool = True,
+    start_from: str | None = None,
+    fresh_optimizer: bool = False,
+    why: str = "",
+    **settings: Any,
 ) -> Result:
-    """Train, printing progress unless `quiet`; the result holds score, policy, reason and run."""
+    """Train, printing progress unless `quiet`; the result holds score, policy, reason and run.
+
+    `start_from` takes the weights of another run, such as `@last/@best`.
+    """
     resolved = resolve(address, *overrides, **settings)
+    origin = fork(start_from, fresh_optimizer) if start_from else None
 
     def new_run() -> Run:
-        return Run.create(resolved.config, resolved.address, sys.argv)
+        parent = origin.parent() if origin else None
+        return Run.create(resolved.config, resolved.address, sys.argv, parent=parent, why=why)
 
-    return _train(resolved.config, () if quiet else (Console(),), new_run if save else None)
+    return _train(resolved.config, _sinks(quiet), new_run if save else None, origin)
+
+
+def resume(
+    selector: str, *overrides: str, quiet: bool = False, why: str = "", **settings: Any
+) -> Result:
+    """Go on with a run where it was left, with other settings if given."""
+    origin = _resume(selector, [*overrides, settings])
+    return _train(origin.config, _sinks(quiet), lambda: origin.take_up(sys.argv, why), origin)
+
+
+def _sinks(quiet: bool) -> tuple[Console, ...]:
+    return () if quiet else (Console(),)
 
 
 def load(selector: str) -> Policy:
@@ -39,11 +67,14 @@ def load(selector: str) -> Policy:
     return _load(selector)
 
 
-def runs() -> list[Run]:
-    """Every run in the folder of runs, newest first; read them with `info()` and `metrics()`."""
-    return all_runs()
+def runs() -> Any:
+    """Every run in the folder of runs as a pandas DataFrame: newest first, indexed by id."""
+    return of_runs(listing().infos)
 
 
 def run(selector: str) -> Run:
-    """One run: `@last`, `@last:<env>`, an id or the beginning of one."""
+    """One run: `@last`, `@last:<env>`, `@best-of:<env>`, an id or its beginning, a tag, a folder.
+
+    Read it with `info()`, `metrics()`, `evaluations()`, or as a data frame with `frame()`.
+    """
     return select(selector)

@@ -1,97 +1,181 @@
-"""Policies on disk: a folder per checkpoint that appears whole, weights as safetensors, no pickle.
+"""Checkpoints on disk: a folder each that appears whole, no pickle, best and latest by pointer.
 
-`checkpoints/step-000020224/` holds policy.safetensors, state.json (format, env steps, spaces) and,
-where the weights were scored, score.json. `best.json` and `latest.json` point at two of them; best
-is decided by evaluation score alone. Folders nobody points at are removed.
+`checkpoints/step-000020224/` holds policy.safetensors (weights and statistics),
+trainer.safetensors and state.json (all that is needed to go on), metrics.json (the row of this
+very update), rollout.csv (the steps it learnt from) and, once the weights were scored, score.json.
+`best.json` and `latest.json` point at two of them; best is decided by evaluation score alone. What
+is in each format, and which are still read: docs/run-directory.md.
 """
 
+import re
 import shutil
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Final
 
+import safetensors.numpy
+import safetensors.torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from torch import Tensor
 
-from spotter.config import RunConfig, recipes, validate
+from spotter.config import CheckpointConfig, RunConfig, recipes, validate
 from spotter.nets.actor_critic import Policy
-from spotter.rundir.files import read_json, write_json
+from spotter.packing import pack, unpack
+from spotter.rundir.files import read_json, write_atomic, write_json
 from spotter.rundir.run import Run, select
 from spotter.types import ActionSpec, Evaluation, Leaf, Spaces, UserError
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 _POINTERS: Final = ("best", "latest")
+_STEP: Final = re.compile(r"step-(\d{9,})")
+_UNREADABLE: Final = (
+    OSError, KeyError, TypeError, ValueError, AttributeError, AssertionError, RuntimeError,
+    SafetensorError,
+)  # fmt: skip
+"""What opening a damaged or foreign file may raise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What one checkpoint holds."""
+
+    env_steps: int
+    policy: Policy
+    trainer: Mapping[str, Any]
+    """Everything but the weights, as a tree of plain values and arrays."""
+    row: Mapping[str, Any]
+    table: str
 
 
 class Keeper:
-    """Keeps the best and the latest policy of one run."""
+    """Writes the checkpoints of one run, and keeps the best, the latest and what was asked for."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, config: CheckpointConfig) -> None:
         self._folder = run.folder / "checkpoints"
-        self._best: float | None = None
+        self._keep = config.keep
+        self.best = _best_score(self._folder)
+        self._awaited: set[str] = set()
 
-    def save(self, policy: Policy, env_steps: int, evaluation: Evaluation | None) -> None:
-        """Write the policy as latest, and as best if this evaluation beats all before."""
-        step = self._folder / f"step-{env_steps:09d}"
+    def save(self, contents: Contents, awaits_score: bool = False, pin: str = "") -> float:
+        """Write a checkpoint and call it the latest; returns the seconds it took.
+
+        `awaits_score` keeps it until `score` was called; `pin` keeps it for good and says why.
+        """
+        began = perf_counter()
+        step = self._step(contents.env_steps)
         if not step.exists():
-            _write(step, policy, env_steps)
-        if evaluation is not None:
-            write_json(step / "score.json", evaluation.certificate())
-            # Held-out sets differ in difficulty, so test scores rank only where nothing else does.
-            ranks = evaluation.seeds == "eval" or self._best is None
-            if ranks and (self._best is None or evaluation.score > self._best):
-                self._best = evaluation.score
-                write_json(self._folder / "best.json", {"step": step.name})
-        write_json(self._folder / "latest.json", {"step": step.name})
+            _write(step, contents)
+        if pin:
+            write_json(step / "pinned.json", {"why": pin})
+        if awaits_score:
+            self._awaited.add(step.name)
+        latest = _pointed(self._folder, "latest")
+        if latest is None or latest <= step.name:  # never back to something older
+            write_json(self._folder / "latest.json", {"step": step.name})
         self._prune()
+        return perf_counter() - began
+
+    def score(self, evaluation: Evaluation) -> bool:
+        """Write a score beside the weights it belongs to; whether they are the best so far."""
+        step = self._step(evaluation.env_steps)
+        path = step / "score.json"
+        written = read_json(path) if path.exists() else {}
+        write_json(path, {**written, evaluation.seeds: evaluation.certificate()})
+        self._awaited.discard(step.name)
+        # Held-out sets differ in difficulty, so test scores rank only where nothing else does.
+        ranks = evaluation.seeds == "eval" or self.best is None
+        is_best = ranks and (self.best is None or evaluation.score > self.best)
+        if is_best:
+            self.best = evaluation.score
+            pointer = {"step": step.name, "score": evaluation.score, "seeds": evaluation.seeds}
+            write_json(self._folder / "best.json", pointer)
+        self._prune()
+        return is_best
+
+    def _step(self, env_steps: int) -> Path:
+        return self._folder / f"step-{env_steps:09d}"
 
     def _prune(self) -> None:
-        kept = {_pointed(self._folder, name) for name in _POINTERS}
-        for step in self._folder.glob("step-*"):
-            if step.name not in kept:
-                shutil.rmtree(step, ignore_errors=True)
+        if self._keep is None:
+            return
+        kept = {_pointed(self._folder, name) for name in _POINTERS} | self._awaited
+        others = [
+            step
+            for step in sorted(self._folder.glob("step-*"), reverse=True)
+            if step.name not in kept and not (step / "pinned.json").exists()
+        ]
+        for step in others[self._keep :]:
+            # out of sight first: a kill half-way must not leave half a checkpoint under its name
+            rubbish = step.with_name(f".{step.name}.old")
+            step.rename(rubbish)
+            shutil.rmtree(rubbish, ignore_errors=True)
 
 
-def _write(step: Path, policy: Policy, env_steps: int) -> None:
+def _best_score(folder: Path) -> float | None:
+    """The score a resumed run has to beat."""
+    name = _pointed(folder, "best")
+    if name is None:
+        return None
+    pointer = read_json(folder / "best.json")
+    written = pointer if "score" in pointer else read_score(folder / name)
+    return None if written is None else float(written["score"])
+
+
+def _write(step: Path, contents: Contents) -> None:
     """All files under another name first: the folder appears complete or not at all."""
     draft = step.with_name(f".{step.name}.tmp")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     # Parameters are views of one vector; safetensors wants each tensor to own its memory.
-    tensors = {key: value.detach().cpu().clone() for key, value in policy.state_dict().items()}
-    save_file(tensors, draft / "policy.safetensors")
-    spaces = policy.spaces
+    weights = {k: v.detach().cpu().clone() for k, v in contents.policy.state_dict().items()}
+    write_atomic(draft / "policy.safetensors", safetensors.torch.save(weights))
+    trainer, arrays = pack(contents.trainer)
+    write_atomic(draft / "trainer.safetensors", safetensors.numpy.save(arrays))
+    spaces = contents.policy.spaces
     write_json(
         draft / "state.json",
         {
             "format": FORMAT,
-            "env_steps": env_steps,
+            "env_steps": contents.env_steps,
             "observation": {path: asdict(leaf) for path, leaf in spaces.observation.items()},
             "action": asdict(spaces.action),
+            "trainer": trainer,
         },
     )
+    write_json(draft / "metrics.json", contents.row)
+    write_atomic(draft / "rollout.csv", contents.table)
     draft.rename(step)
 
 
 def _pointed(folder: Path, name: str) -> str | None:
     path = folder / f"{name}.json"
-    return str(read_json(path)["step"]) if path.exists() else None
+    if not path.exists():
+        return None
+    step = str(read_json(path)["step"])
+    if not _STEP.fullmatch(step):
+        raise UserError(f"{path} points at '{step}', which is no checkpoint")
+    return step
 
 
 def find(selector: str) -> Path:
     """The checkpoint folder of `RUN`, `RUN/@best`, `RUN/@latest` or `RUN/step=N`."""
-    run_part, _, which = selector.partition("/")
-    run = select(run_part)
+    run_part, which = split(selector)
+    return find_in(select(run_part), which)
+
+
+def find_in(run: Run, which: str) -> Path:
+    """The checkpoint `@best`, `@latest`, `step=N` or, as the empty word, the best there is."""
     folder = run.folder / "checkpoints"
     if which.startswith("step="):
-        step = folder / f"step-{which.removeprefix('step='):>09}"
-        if not step.is_dir():
+        number = which.removeprefix("step=")
+        step = folder / f"step-{number:>09}"
+        if not number.isdecimal() or not step.is_dir():
             there = ", ".join(str(int(p.name[5:])) for p in sorted(folder.glob("step-*")))
             raise UserError(f"run {run.id} has no checkpoint {which}; it has {there or 'none'}")
         return step
-    names = {"": _POINTERS, "@best": ("best",), "@latest": ("latest",)}.get(which)
-    if names is None:
-        raise UserError(f"unknown checkpoint '{which}'; write @best, @latest or step=N")
+    names = {"": _POINTERS, "@best": ("best",), "@latest": ("latest",)}[which]
     for name in names:
         step_name = _pointed(folder, name)
         if step_name:
@@ -99,17 +183,63 @@ def find(selector: str) -> Path:
     raise UserError(f"run {run.id} has no {' or '.join(names)} checkpoint")
 
 
+def split(selector: str) -> tuple[str, str]:
+    """Run and checkpoint; environments (`@last:ALE/Pong-v5`) and paths may hold slashes too."""
+    run_part, slash, which = selector.rpartition("/")
+    if slash and (which in ("@best", "@latest") or which.startswith("step=")):
+        return run_part, which
+    if slash and which.startswith("@"):
+        raise UserError(f"unknown checkpoint '{which}'; write @best, @latest or step=N")
+    return selector, ""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A checkpoint that was read."""
+
+    folder: Path
+    env_steps: int
+    spaces: Spaces
+    weights: Mapping[str, Tensor]
+    trainer: Any
+    """None in format 1, which held policies only."""
+
+    @property
+    def run(self) -> Run:
+        return Run(self.folder.parents[1])
+
+
+def read(step: Path) -> Saved:
+    """Everything in a checkpoint folder; one that is damaged is a `UserError`."""
+    try:
+        state = read_json(step / "state.json")
+        if state["format"] > FORMAT:
+            raise ValueError(f"format {state['format']} is newer than {FORMAT}; update Spotter")
+        weights = safetensors.torch.load_file(step / "policy.safetensors")
+        trainer = None
+        if state["format"] > 1:
+            arrays = safetensors.numpy.load_file(step / "trainer.safetensors")
+            trainer = unpack(state["trainer"], arrays)
+        return Saved(step, int(state["env_steps"]), _spaces(state), weights, trainer)
+    except _UNREADABLE as error:
+        raise _unreadable(step, error) from error
+
+
 def load(selector: str) -> Policy:
     """The policy of a checkpoint, ready to act; best unless the selector says otherwise."""
     step = find(selector)
+    saved = read(step)
     try:
-        state = read_json(step / "state.json")
-        policy = Policy(_spaces(state), read_config(step).policy)
-        policy.load_state_dict(load_file(step / "policy.safetensors"))
-    except (OSError, KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise UserError(f"{step} cannot be loaded: {reason}") from error
+        policy = Policy(saved.spaces, read_config(step).policy)
+        policy.load_state_dict(dict(saved.weights))
+    except _UNREADABLE as error:
+        raise _unreadable(step, error) from error
     return policy
+
+
+def _unreadable(step: Path, error: Exception) -> UserError:
+    reason = next(iter(str(error).splitlines()), type(error).__name__)
+    return UserError(f"{step} cannot be loaded: {reason}")
 
 
 def read_config(step: Path) -> RunConfig:
@@ -117,15 +247,22 @@ def read_config(step: Path) -> RunConfig:
     return validate(recipes.plain(recipes.read(step.parents[1] / "config.yaml").data))
 
 
-def read_score(step: Path) -> dict[str, Any] | None:
-    """The certificate of the score these weights were saved with, if they were scored."""
+def read_scores(step: Path) -> dict[str, dict[str, Any]]:
+    """Certificates of the scores of these weights, by set of seeds (`eval`, `test`)."""
     path = step / "score.json"
-    return read_json(path) if path.exists() else None
+    if not path.exists():
+        return {}
+    written = read_json(path)
+    return {written["seeds"]: written} if "seeds" in written else written  # format 1 had just one
+
+
+def read_score(step: Path) -> dict[str, Any] | None:
+    """The certificate that ranks these weights, if they were scored."""
+    scores = read_scores(step)
+    return scores.get("eval") or scores.get("test")
 
 
 def _spaces(state: dict[str, Any]) -> Spaces:
-    if state["format"] > FORMAT:
-        raise ValueError(f"format {state['format']} is newer than {FORMAT}; update Spotter")
     leaves = {path: Leaf(**_tuples(leaf)) for path, leaf in state["observation"].items()}
     return Spaces(leaves, ActionSpec(**_tuples(state["action"])))
 

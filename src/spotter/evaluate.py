@@ -4,57 +4,59 @@ The pipeline is the training pipeline minus train-only wrappers, signals and rew
 many episodes each copy plays is fixed in advance, so short episodes are not over-represented.
 """
 
-from collections.abc import Sequence
-from typing import Literal, Self
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from time import perf_counter
+from typing import Final, Literal, Self
 
 import numpy as np
 import torch
 
 from spotter import checkpoint, seeding
-from spotter.config import RunConfig, validate
+from spotter.config import EnvConfig, RunConfig, validate
 from spotter.config.overrides import merge
 from spotter.envs.base import threshold
 from spotter.envs.make import make_vector
 from spotter.envs.vector import VectorEnv
 from spotter.nets.actor_critic import Policy
-from spotter.types import Episode, Evaluation
+from spotter.types import Array, Episode, Evaluation, Spaces
+from spotter.versions import versions
 
 _MOST_COPIES = 32
+# What the score does not depend on: how copies are run, and what counts as solved.
+_NOT_THE_GAME = {"count", "backend", "workers", "threshold", "restarts", "timeout_s"}
+
+Seeds = Literal["eval", "test"]
+_SEEDS: Final[tuple[Seeds, ...]] = ("eval", "test")
+
+
+class Stopped(Exception):  # noqa: N818  # not an error: somebody asked
+    """An evaluation was abandoned."""
 
 
 class Evaluator:
     """Keeps its own copies of the environment; each run starts them from the same seeds."""
 
-    def __init__(self, config: RunConfig) -> None:
+    def __init__(self, config: RunConfig, stop: Callable[[], bool] = lambda: False) -> None:
         self._config = config
+        self._stop = stop
         self._count = min(config.eval.episodes, _MOST_COPIES)
         self._vector: VectorEnv | None = None
         self.threshold = threshold(config.env)
 
-    def run(
-        self, policy: Policy, env_steps: int, seeds: Literal["eval", "test"] = "eval"
-    ) -> Evaluation:
-        """Score these weights; the same weights and seeds give the same scores."""
+    def run(self, policy: Policy, env_steps: int, seeds: Seeds = "eval") -> Evaluation:
+        """Score these weights; the same weights and seeds give the same scores.
+
+        Raises `Stopped` when asked to stop meanwhile.
+        """
+        began = perf_counter()
         config = self._config.eval
         if self._vector is None:  # only now: training starts sooner
             self._vector = make_vector(self._config.env, count=self._count)
-        vector = self._vector
-        quota = episodes_per_copy(config.episodes, self._count)
-        device = next(policy.parameters()).device
-        generator = torch.Generator(device=device)
-        generator.manual_seed(seeding.integer(self._config.seed, f"{seeds} actions"))
-        vector.reset(seeding.integers(self._config.seed, f"{seeds} envs", self._count))
-        left = np.array(quota)
-        finished: list[Episode] = []
-        while left.any():
-            buffers = vector.buffers
-            obs = {path: torch.from_numpy(leaf).to(device) for path, leaf in buffers.obs.items()}
-            mask = None if buffers.mask is None else torch.from_numpy(buffers.mask).to(device)
-            acted = policy.act(obs, mask, generator, config.deterministic)
-            episodes = vector.step(acted.action.cpu().numpy(), left > 0)
-            for episode in episodes:
-                left[episode.env] -= 1
-            finished += episodes
+        env_seeds = seeding.integers(self._config.seed, f"{seeds} envs", self._count)
+        finished, actions = self._play(self._vector, policy, env_seeds, f"{seeds} actions")
         return Evaluation(
             env_steps=env_steps,
             scores=tuple(episode.score for episode in finished),
@@ -62,7 +64,38 @@ class Evaluator:
             threshold=self.threshold,
             seeds=seeds,
             deterministic=config.deterministic,
+            fingerprint=fingerprint(self._config.env, self._vector.spaces),
+            versions=versions(),
+            first_seeds=tuple(env_seeds),
+            first_actions=actions,
+            seconds=perf_counter() - began,
         )
+
+    def _play(
+        self, vector: VectorEnv, policy: Policy, env_seeds: Sequence[int], stream: str
+    ) -> tuple[list[Episode], tuple[tuple[Array, ...], ...]]:
+        config = self._config.eval
+        device = next(policy.parameters()).device
+        generator = torch.Generator(device=device)
+        generator.manual_seed(seeding.integer(self._config.seed, stream))
+        vector.reset(env_seeds)
+        left = np.array(episodes_per_copy(config.episodes, self._count))
+        first = _FirstEpisodes(self._count)
+        finished: list[Episode] = []
+        while left.any():
+            if self._stop():
+                raise Stopped
+            buffers = vector.buffers
+            obs = {path: torch.from_numpy(leaf).to(device) for path, leaf in buffers.obs.items()}
+            mask = None if buffers.mask is None else torch.from_numpy(buffers.mask).to(device)
+            acted = policy.act(obs, mask, generator, config.deterministic)
+            action = acted.action.cpu().numpy()
+            episodes = vector.step(action, left > 0)
+            first.note(action, episodes, buffers.lost)
+            for episode in episodes:
+                left[episode.env] -= 1
+            finished += episodes
+        return finished, first.actions()
 
     def close(self) -> None:
         if self._vector is not None:
@@ -75,22 +108,63 @@ class Evaluator:
         self.close()
 
 
+class _FirstEpisodes:
+    """The actions of each copy's first episode; none for a copy that failed in it."""
+
+    def __init__(self, count: int) -> None:
+        self._actions: list[list[Array]] = [[] for _ in range(count)]
+        self._open = set(range(count))
+
+    def note(self, action: Array, episodes: Sequence[Episode], lost: Array) -> None:
+        if not self._open:
+            return
+        for copy in self._open:
+            self._actions[copy].append(action[copy])
+        for copy in np.flatnonzero(lost).tolist():
+            if copy in self._open:
+                self._actions[copy] = []
+                self._open.discard(copy)
+        self._open -= {episode.env for episode in episodes}
+
+    def actions(self) -> tuple[tuple[Array, ...], ...]:
+        return tuple(tuple(actions) for actions in self._actions)
+
+
 def episodes_per_copy(episodes: int, count: int) -> Sequence[int]:
     """Shares as equal as possible."""
     return [episodes // count + (i < episodes % count) for i in range(count)]
 
 
-def play_again(selector: str, episodes: int | None = None) -> tuple[Evaluation, bool | None]:
+def fingerprint(env: EnvConfig, spaces: Spaces) -> str:
+    """The same for the same game: id, constructor, time limit, wrappers that count, spaces."""
+    settings = env.model_dump(mode="json", exclude=_NOT_THE_GAME)
+    settings["wrappers"] = [
+        wrapper for wrapper in settings["wrappers"] if not wrapper["train_only"]
+    ]
+    shape = {
+        "observation": {path: asdict(leaf) for path, leaf in spaces.observation.items()},
+        "action": asdict(spaces.action),
+    }
+    text = json.dumps([settings, shape], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def play_again(selector: str, episodes: int | None = None) -> list[tuple[Evaluation, bool | None]]:
     """Score a saved policy anew, and whether every episode equals what was written down.
 
-    There is nothing to compare (None) if it was never scored, or with `episodes` of one's own,
-    which are played on test seeds.
+    Every certificate beside the weights is checked. There is nothing to compare (None) if they
+    were never scored, or with `episodes` of one's own, which are played on test seeds.
     """
     step = checkpoint.find(selector)
     config = checkpoint.read_config(step)
-    written = checkpoint.read_score(step) if episodes is None else None
-    if episodes is not None:
+    written = {} if episodes else checkpoint.read_scores(step)
+    if episodes:
         config = validate(merge(config.as_data(), {"eval": {"episodes": episodes}}))
+    policy = checkpoint.load(selector)
+    found: list[tuple[Evaluation, bool | None]] = []
     with Evaluator(config) as evaluator:
-        again = evaluator.run(checkpoint.load(selector), 0, written["seeds"] if written else "test")
-    return again, None if written is None else list(again.scores) == written["scores"]
+        for seeds in _SEEDS:
+            if seeds in written:
+                again = evaluator.run(policy, 0, seeds)
+                found.append((again, list(again.scores) == written[seeds]["scores"]))
+        return found or [(evaluator.run(policy, 0, "test"), None)]

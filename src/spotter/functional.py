@@ -57,6 +57,15 @@ def _reverse_scan(x: Tensor, decay: Tensor) -> Tensor:
     return result
 
 
+def moments(**values: Tensor) -> dict[str, Tensor]:
+    """Mean and standard deviation of each, as `name/mean` and `name/std`."""
+    found: dict[str, Tensor] = {}
+    for name, x in values.items():
+        std, mean = torch.std_mean(x, correction=0)
+        found |= {f"{name}/mean": mean, f"{name}/std": std}
+    return found
+
+
 def standardize(x: Tensor) -> Tensor:
     """Zero mean, unit variance over all elements; a single element becomes 0, never NaN."""
     if x.numel() < 2:

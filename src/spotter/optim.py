@@ -7,8 +7,8 @@ its optimizers loads the compiler stack, which takes longer than CartPole.
 """
 
 import math
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -28,7 +28,7 @@ class Optimizer:
     """Steps a policy; what only the critic uses may have a rate of its own."""
 
     def __init__(self, policy: Policy, config: AlgoConfig) -> None:
-        self._config = config
+        self.config = config
         critic = policy.critic_parameters()
         own = {id(parameter) for parameter in critic}
         rest = [parameter for parameter in policy.parameters() if id(parameter) not in own]
@@ -44,8 +44,8 @@ class Optimizer:
         self._rates = (0.0, 0.0)
 
     def set_rates(self, progress: Progress, factor: float = 1.0) -> None:
-        lr = self._config.lr.at(progress)
-        critic_lr = self._config.critic_lr.at(progress) if self._config.critic_lr else lr
+        lr = self.config.lr.at(progress)
+        critic_lr = self.config.critic_lr.at(progress) if self.config.critic_lr else lr
         self._rates = (lr * factor, critic_lr * factor)
 
     def step(self, loss: Tensor, progress: Progress) -> Tensor:
@@ -56,7 +56,7 @@ class Optimizer:
             pieces = [(torch.zeros_like(p) if g is None else g).flatten() for g, p in pairs]
             torch.cat(pieces, out=self.gradient)
             norm: Tensor = torch.linalg.vector_norm(self.gradient)
-            limit = self._config.max_grad_norm
+            limit = self.config.max_grad_norm
             if limit is not None:
                 self.gradient *= (limit.at(progress) / (norm + 1e-6)).clamp(max=1.0)
             change = self.rule.change(self.flat, self.gradient)
@@ -64,6 +64,17 @@ class Optimizer:
             self.flat[: self._split].sub_(change[: self._split], alpha=lr)
             self.flat[self._split :].sub_(change[self._split :], alpha=critic_lr)
         return norm
+
+    def state(self) -> dict[str, Any]:
+        """What the rule remembers, by name."""
+        return dict(vars(self.rule))
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        for name, value in vars(self.rule).items():
+            if isinstance(value, Tensor):
+                value.copy_(torch.as_tensor(state[name]))
+            else:
+                setattr(self.rule, name, state[name])
 
     def gradient_norms(self) -> dict[str, Tensor]:
         """Norms of the last step's (clipped) gradients by part of the network."""

@@ -1,7 +1,7 @@
 """A plug-in is a file: `algos/ppo.py` is what `algo.name: ppo` means.
 
 Names are resolved in this order: a module of the built-in package, an entry point in the group
-`spotter.<kind>` (kinds: algos, envs, nets, wrappers, signals, sinks), a dotted `package.module`.
+`spotter.<kind>` (kinds: algos, envs, nets, wrappers, signals), a dotted `package.module`.
 Nothing registers itself and there is no central list.
 """
 
@@ -23,7 +23,6 @@ PACKAGES: Final = {
     "nets": "spotter.nets",
     "wrappers": "spotter.envs.wrappers",
     "signals": "spotter.envs.signals",
-    "sinks": "spotter.sinks",
 }
 _SINGULAR: Final = {
     "algos": "algorithm",
@@ -31,16 +30,17 @@ _SINGULAR: Final = {
     "nets": "encoder",
     "wrappers": "wrapper",
     "signals": "reward signal",
-    "sinks": "sink",
 }
 # Modules of those packages that serve the plug-ins and are none themselves.
 _SUPPORT: Final = {
     "algos": {"base"},
-    "envs": {"base", "make", "process", "slices", "spaces", "vector", "wrappers", "signals"},
+    "envs": {
+        *("base", "buffers", "grade", "layout", "logbook", "make", "meter", "process"),
+        *("slices", "spaces", "tape", "vector", "watchdog", "worker", "wrappers", "signals"),
+    },
     "nets": {"actor_critic", "heads", "layers", "normalize"},
     "wrappers": {"base"},
     "signals": {"base"},
-    "sinks": set[str](),
 }
 
 

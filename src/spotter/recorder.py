@@ -5,12 +5,14 @@ A metric nobody declared is a bug and stops the run; sinks never see undeclared 
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean
-from typing import Any, Protocol, Self
+from dataclasses import asdict, dataclass
+from statistics import fmean, pstdev
+from time import perf_counter
+from typing import Any, ClassVar, Protocol, Self
 
 from spotter.config import RunConfig
-from spotter.metrics.alerts import Alert, AlertCount
+from spotter.metrics.alerts import Alert, AlertCount, Watcher
+from spotter.metrics.pace import Pace
 from spotter.metrics.spec import Catalogue
 from spotter.rundir.run import Run
 from spotter.types import Episode, Evaluation, Progress, Update
@@ -38,11 +40,19 @@ class Start:
 class Row:
     """One update as every sink sees it."""
 
+    AXES: ClassVar = ("update", "env_steps", "vector_steps")
+
     update: int
     env_steps: int
     vector_steps: int
     metrics: Mapping[str, float]
     alerts: tuple[Alert, ...] = ()
+
+    def as_data(self) -> dict[str, Any]:
+        """As it stands in metrics.jsonl."""
+        axes = {axis: getattr(self, axis) for axis in self.AXES}
+        fired = {"alerts": [alert.id for alert in self.alerts]} if self.alerts else {}
+        return {**axes, **self.metrics, **fired}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +90,28 @@ class Sink(Protocol):
 class Recorder:
     """Writes to all sinks alike."""
 
-    def __init__(self, start: Start, sinks: Sequence[Sink]) -> None:
+    def __init__(
+        self,
+        start: Start,
+        sinks: Sequence[Sink],
+        watcher: Watcher | None = None,
+        clock: Callable[[], float] = perf_counter,
+    ) -> None:
         self._config = start.config
         self._catalogue = start.catalogue
+        self._threshold = start.threshold
         self._sinks = sinks
+        self._watcher = watcher
+        self._clock = clock
         self._recent: deque[Episode] = deque(maxlen=_WINDOW)
         self._episodes = 0
+        self._best_score: float | None = None
+        self._steps_to_threshold: int | None = None
+        self._pace = Pace()
+        self._elapsed_before = 0.0
+        self._began = self._last_write = clock()
+        self._waiting: dict[str, float] = {}
+        self._spent: dict[str, float] = {}
         self.ending: Ending | None = None
         for sink in sinks:
             sink.open(start)
@@ -94,44 +120,143 @@ class Recorder:
         for sink in self._sinks:
             sink.note(text)
 
-    def write(self, update: Update) -> Row:
-        """Aggregate one update and show it to every sink."""
-        self._recent.extend(update.episodes)
-        self._episodes += len(update.episodes)
-        metrics = {
-            **self._episode_metrics(),
-            **update.metrics,
-            **self._settings(Progress(update.env_steps, self._config.budget.env_steps)),
-            **{f"time/{stage}_s": seconds for stage, seconds in update.seconds.items()},
-        }
-        for key in metrics:
-            assert self._catalogue.find(key), f"metric {key} is not declared"
-        row = Row(update.index, update.env_steps, update.vector_steps, metrics)
-        for sink in self._sinks:
-            sink.row(row)
-        return row
-
-    def evaluation(self, evaluation: Evaluation) -> None:
-        for sink in self._sinks:
-            sink.evaluation(evaluation)
-
     def event(self, kind: str, data: Mapping[str, Any]) -> None:
         for sink in self._sinks:
             sink.event(kind, data)
 
-    def _episode_metrics(self) -> dict[str, float]:
+    def evaluation(self, evaluation: Evaluation) -> None:
+        """Show a score to every sink at once; its numbers go into the next row."""
+        for sink in self._sinks:
+            sink.evaluation(evaluation)
+        name = evaluation.seeds
+        self._waiting |= {
+            f"{name}/score": evaluation.score,
+            f"{name}/score_std": float(pstdev(evaluation.scores)),
+            f"{name}/length": fmean(evaluation.lengths),
+            f"{name}/solved": float(evaluation.solved),
+            f"{name}/env_steps": float(evaluation.env_steps),
+        }
+
+    def spend(self, stage: str, seconds: float) -> None:
+        """Time that is neither collecting nor learning, for the next row: eval, save."""
+        self._spent[stage] = self._spent.get(stage, 0.0) + seconds
+
+    def write(self, update: Update) -> Row:
+        """Aggregate one update, look for trouble, show it to every sink."""
+        self._recent.extend(update.episodes)
+        self._episodes += len(update.episodes)
+        progress = Progress(update.env_steps, self._config.budget.env_steps)
+        metrics = {
+            **self._episode_metrics(update.env_steps),
+            **self._waiting,
+            **update.metrics,
+            **self._settings(progress),
+            **self._times(update, progress),
+        }
+        self._waiting = {}
+        for key in metrics:
+            assert self._catalogue.find(key), f"metric {key} is not declared"
+        alerts: tuple[Alert, ...] = ()
+        if self._watcher:
+            alerts = self._watcher.see(metrics, update.index, update.env_steps, update.episodes)
+        row = Row(update.index, update.env_steps, update.vector_steps, metrics, alerts)
+        for sink in self._sinks:
+            sink.row(row)
+        return row
+
+    def retune(self, config: RunConfig) -> None:
+        self._config = config
+
+    @property
+    def train_score(self) -> float | None:
+        """Mean score of the last training episodes."""
+        return fmean(episode.score for episode in self._recent) if self._recent else None
+
+    @property
+    def steps_to_threshold(self) -> int | None:
+        return self._steps_to_threshold
+
+    @property
+    def elapsed_s(self) -> float:
+        """Of the whole run, over every resume."""
+        return self._elapsed_before + self._clock() - self._began
+
+    def alert_counts(self) -> tuple[AlertCount, ...]:
+        return self._watcher.counts() if self._watcher else ()
+
+    def state(self) -> dict[str, Any]:
+        """What a resumed run's recorder goes on from."""
+        return {
+            "recent": [asdict(episode) for episode in self._recent],
+            "episodes": self._episodes,
+            "best_score": self._best_score,
+            "steps_to_threshold": self._steps_to_threshold,
+            "pace": self._pace.state(),
+            "elapsed_s": self.elapsed_s,
+            "watcher": self._watcher.state() if self._watcher else None,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._recent.extend(Episode(**episode) for episode in state["recent"])
+        self._episodes = state["episodes"]
+        self._best_score = state["best_score"]
+        self._steps_to_threshold = state["steps_to_threshold"]
+        self._pace.restore(state["pace"])
+        self._elapsed_before = state["elapsed_s"]
+        if self._watcher and state["watcher"] is not None:
+            self._watcher.restore(state["watcher"])
+
+    def _episode_metrics(self, env_steps: int) -> dict[str, float]:
         """Nothing but the count until an episode has finished: no mean of nothing."""
         metrics: dict[str, float] = {"train/episodes": self._episodes}
-        if self._recent:
-            metrics["train/score"] = fmean(episode.score for episode in self._recent)
-            metrics["train/reward"] = fmean(episode.reward for episode in self._recent)
-            metrics["train/length"] = fmean(episode.length for episode in self._recent)
-            for name in self._recent[-1].parts:
-                metrics[f"reward/{name}"] = fmean(e.parts[name] for e in self._recent)
-        return metrics
+        score = self.train_score
+        if score is None:
+            return metrics
+        best = score if self._best_score is None else max(self._best_score, score)
+        self._best_score = best
+        metrics |= {
+            "train/score": score,
+            "train/score_best": best,
+            "train/score_last": self._recent[-1].score,
+            "train/reward": fmean(episode.reward for episode in self._recent),
+            "train/length": fmean(episode.length for episode in self._recent),
+        }
+        for name in self._recent[-1].parts:
+            metrics[f"reward/{name}"] = fmean(e.parts[name] for e in self._recent)
+        for name in self._recent[-1].info:
+            values = [e.info[name] for e in self._recent if name in e.info]
+            metrics[f"info/{name}"] = fmean(values)
+        return metrics | self._merit(score, env_steps)
+
+    def _merit(self, score: float, env_steps: int) -> dict[str, float]:
+        """Samples to the threshold: the one number to compare trainings by."""
+        if self._steps_to_threshold is None:
+            enough = len(self._recent) >= min(_WINDOW, self._config.eval.episodes)
+            if self._threshold is None or not enough or score < self._threshold:
+                return {}
+            self._steps_to_threshold = env_steps
+        return {"merit/steps_to_threshold": float(self._steps_to_threshold)}
 
     def _settings(self, progress: Progress) -> dict[str, float]:
         return {f"hp/{path}": value.at(progress) for path, value in self._config.schedules()}
+
+    def _times(self, update: Update, progress: Progress) -> dict[str, float]:
+        now = self._clock()
+        wall, self._last_write = now - self._last_write, now
+        self._pace.add(update.new_env_steps, sum(update.seconds.values()))
+        stages = {**update.seconds, **self._spent}
+        self._spent = {}
+        metrics = {f"time/{stage}_s": seconds for stage, seconds in stages.items()}
+        metrics |= {
+            "time/idle_s": max(0.0, wall - sum(stages.values())),
+            "time/fps": self._pace.fps,
+            "time/updates_per_s": self._pace.updates_per_s,
+            "time/elapsed_s": self.elapsed_s,
+        }
+        if progress.budget:
+            metrics["run/progress"] = progress.fraction
+            metrics["time/eta_s"] = self._pace.eta_s(max(0, progress.budget - update.env_steps))
+        return metrics
 
     def close(self) -> None:
         for sink in self._sinks:

@@ -6,7 +6,7 @@ through here.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,10 @@ class RewardMixer:
         self.visits: list[dict[int, int]] = [{} for _ in kinds]
         self.scaler = ReturnScaler(count) if config.normalize else None
 
+    def retune(self, config: RewardConfig) -> None:
+        """Go on with other weights of the same signals."""
+        self._config = config
+
     def reset(self, buffers: Buffers) -> None:
         """All copies begin a new episode."""
         self._potential[...] = buffers.signals_start
@@ -46,7 +50,7 @@ class RewardMixer:
         active: npt.NDArray[np.bool_] | None = None,
     ) -> tuple[Doubles, Doubles]:
         """The reward [N] of this step, and its weighted parts [N, parts] before scale and clip."""
-        ended = buffers.terminated | buffers.truncated
+        ended = buffers.terminated | buffers.truncated | buffers.lost
         parts = np.empty((len(buffers.reward), len(self.names)))
         parts[:, 0] = self._config.weight.at(progress) * buffers.reward
         for i, signal in enumerate(self._config.signals):
@@ -62,6 +66,32 @@ class RewardMixer:
         if self._config.clip is not None:
             reward = reward.clip(-self._config.clip, self._config.clip)
         return reward, parts
+
+    def state(self) -> dict[str, Any]:
+        """What a mixer needs to go on where this one is."""
+        return {
+            "potential": self._potential.copy(),
+            "visits": [
+                (np.array(list(cells), np.int64), np.array(list(cells.values()), np.int64))
+                for cells in self.visits
+            ],
+            "scaler": None if self.scaler is None else dict(vars(self.scaler)),
+        }
+
+    def restore(self, state: Mapping[str, Any], begun: Sequence[int]) -> None:
+        """Go on from `state()`; the copies in `begun` have started new episodes since."""
+        self.visits = [
+            dict(zip(cells.tolist(), counts.tolist(), strict=True))
+            for cells, counts in state["visits"]
+        ]
+        going_on = [row for row in range(len(self._potential)) if row not in set(begun)]
+        if going_on:
+            self._potential[going_on] = state["potential"][going_on]
+        if self.scaler is not None and state["scaler"] is not None:
+            returns = self.scaler.returns
+            vars(self.scaler).update(state["scaler"], returns=returns)
+            if going_on:
+                returns[going_on] = state["scaler"]["returns"][going_on]
 
     def _amount(
         self, i: int, buffers: Buffers, gamma: float, active: npt.NDArray[np.bool_] | None

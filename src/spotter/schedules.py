@@ -13,6 +13,7 @@ env steps above 1. A warm-up rises from `floor` (else 0) at the very beginning o
 """
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -160,6 +161,16 @@ class Schedule(BaseModel):
         if self.shape == "constant":
             return 0 < self.warmup <= 1
         return 0 < self.from_ <= 1 or self.to <= 1 or 0 < self.warmup <= 1
+
+    def changed(self, change: Callable[[float], float]) -> "Schedule":
+        """The same shape with every value changed."""
+        if self.points:
+            return Schedule(points=tuple((at, change(value)) for at, value in self.points))
+        data: Any = self.model_dump()
+        if not isinstance(data, dict):
+            return constant(change(self.start))
+        values = {key: change(data[key]) for key in ("start", "end", "floor") if key in data}
+        return Schedule.model_validate(data | values)
 
     def at(self, progress: Progress) -> float:
         """The value now."""

@@ -1,35 +1,138 @@
 """The whole training loop in view: `Training` is stepped, `train` says what happens around it.
 
-Order is written as statements: step, record, evaluate when due, stop when solved or spent.
+Order is written as statements: step, evaluate when due, record, act on what was seen, save, stop
+when solved, spent or asked to. A run can be left after any update and continued from there.
 """
 
-import math
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass
 from time import perf_counter
-from typing import Literal, Self
+from typing import Any, Self
 
+import numpy as np
 import torch
+from torch import Tensor
 
-from spotter import plugins, seeding
+from spotter import checkpoint, diagnosis, plugins, seeding, summary
 from spotter.algos.base import Algorithm
 from spotter.checkpoint import Keeper
 from spotter.config import RunConfig
-from spotter.envs.make import check_copies_differ, make_vector
-from spotter.evaluate import Evaluator
+from spotter.envs.base import threshold
+from spotter.envs.make import check_copies_differ, make_vector, resume_grade
+from spotter.interrupts import EXIT_CODES, Interrupts
+from spotter.interventions import Interventions
+from spotter.loop import Loop, Reason
 from spotter.metrics import common
+from spotter.metrics.alerts import Watcher
 from spotter.metrics.spec import Catalogue
 from spotter.nets.actor_critic import Policy, has_images
-from spotter.recorder import Recorder, Sink, Start
+from spotter.origins import Fork, Origin, Resume
+from spotter.recorder import Ending, Recorder, Sink, Start
 from spotter.rewards import RewardMixer
 from spotter.rollout import Collector
 from spotter.rundir.run import Run
+from spotter.scoring import make_scorer
 from spotter.sinks.jsonl import Jsonl
+from spotter.transfer import Plan, graft
 from spotter.types import Evaluation, Progress, Update, UserError
 
-Reason = Literal["solved", "budget", "interrupted"]
+
+class Training:
+    """Environment copies, policy and algorithm; one `step()` is one update."""
+
+    def __init__(self, config: RunConfig, after_env_steps: int = 0) -> None:
+        """`after_env_steps`: where a resumed run goes on; new episodes get seeds of their own."""
+        self.config = config
+        self.vector = make_vector(config.env, config.reward)
+        try:
+            self.device = _device(config, has_images(self.vector.spaces))
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seeding.integer(config.seed, "weights"))
+                self.policy = Policy(self.vector.spaces, config.policy).to(self.device)
+            torch.set_num_threads(config.threads or _threads(has_images(self.vector.spaces)))
+            self.algorithm: Algorithm = plugins.load("algos", config.algo.name).make(
+                config.algo, self.policy, seeding.integer(config.seed, "minibatches")
+            )
+            stream = f"train envs after {after_env_steps}" if after_env_steps else "train envs"
+            self.collector = Collector(
+                self.vector,
+                self.policy,
+                RewardMixer(config.reward, self.vector.signal_kinds, config.env.count),
+                config.algo.gamma,
+                seeding.integers(config.seed, stream, config.env.count),
+                seeding.integer(config.seed, "train actions"),
+                self.device,
+            )
+        except BaseException:
+            self.vector.close()
+            raise
+        self.updates = 0
+
+    @property
+    def env_steps(self) -> int:
+        return self.collector.env_steps
+
+    @property
+    def progress(self) -> Progress:
+        return Progress(self.env_steps, self.config.budget.env_steps)
+
+    def step(self) -> Update:
+        """Collect one rollout and learn from it."""
+        before, progress = self.env_steps, self.progress
+        rollout = self.algorithm.collect(self.collector, progress)
+        collected = perf_counter()
+        metrics = self.algorithm.update(rollout, progress)
+        # Statistics move only here, so acting and learning on one rollout see the same inputs.
+        if self.config.policy.normalize_obs == "running":
+            self.policy.observe(rollout.flatten(rollout.value, rollout.value).obs)
+        metrics |= diagnosis.statistics(rollout, self.policy)
+        episodes, seconds = self.collector.take()
+        self.updates += 1
+        return Update(
+            index=self.updates,
+            env_steps=self.env_steps,
+            new_env_steps=self.env_steps - before,
+            vector_steps=self.collector.vector_steps,
+            metrics=metrics,
+            episodes=episodes,
+            seconds=seconds | {"learn": perf_counter() - collected},
+        )
+
+    def retune(self, config: RunConfig) -> None:
+        """Go on with other values of schedulable settings."""
+        self.config = config
+        self.algorithm.retune(config.algo)
+        self.collector.retune(config.algo.gamma, config.reward)
+
+    def state(self) -> dict[str, Any]:
+        """All that another `Training` needs, besides the policy, to go on exactly like this one."""
+        return {
+            "updates": self.updates,
+            "algorithm": _as_arrays(self.algorithm.state()),
+            "collector": _as_arrays(self.collector.state()),
+            "streams": _streams(self.device),
+        }
+
+    def restore(self, weights: Mapping[str, Tensor], state: Mapping[str, Any]) -> list[int]:
+        """Go on from `state()`; returns the copies whose episodes had to begin anew."""
+        self.policy.load_state_dict(dict(weights))
+        self.updates = state["updates"]
+        self.algorithm.restore(state["algorithm"])
+        begun = self.collector.restore(state["collector"])
+        _restore_streams(state["streams"], self.device)
+        return begun
+
+    def close(self) -> None:
+        self.vector.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +142,7 @@ class Result:
     config: RunConfig
     run: Run | None
     policy: Policy
+    """The weights that were scored."""
     reason: Reason
     test: Evaluation | None
     env_steps: int
@@ -57,156 +161,198 @@ class Result:
         return self.test is not None and self.test.solved
 
 
-class Training:
-    """Environment copies, policy and algorithm; one `step()` is one update."""
-
-    def __init__(self, config: RunConfig) -> None:
-        self.config = config
-        self.vector = make_vector(config.env, config.reward)
-        try:
-            self.device = _device(config, has_images(self.vector.spaces))
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seeding.integer(config.seed, "weights"))
-                self.policy = Policy(self.vector.spaces, config.policy).to(self.device)
-            torch.set_num_threads(config.threads or _threads(has_images(self.vector.spaces)))
-            self.algorithm: Algorithm = plugins.load("algos", config.algo.name).make(
-                config.algo, self.policy, seeding.integer(config.seed, "minibatches")
-            )
-            self.collector = Collector(
-                self.vector,
-                self.policy,
-                RewardMixer(config.reward, self.vector.signal_kinds, config.env.count),
-                config.algo.gamma,
-                seeding.integers(config.seed, "train envs", config.env.count),
-                seeding.integer(config.seed, "train actions"),
-                self.device,
-            )
-        except BaseException:
-            self.vector.close()
-            raise
-        self.updates = 0
-
-    @property
-    def env_steps(self) -> int:
-        return self.collector.env_steps
-
-    def step(self) -> Update:
-        """Collect one rollout and learn from it."""
-        began = perf_counter()
-        before = self.env_steps
-        progress = Progress(before, self.config.budget.env_steps)
-        rollout = self.algorithm.collect(self.collector, progress)
-        collected = perf_counter()
-        metrics = self.algorithm.update(rollout, progress)
-        # Statistics move only here, so acting and learning on one rollout see the same inputs.
-        if self.config.policy.normalize_obs == "running":
-            self.policy.observe(rollout.flatten(rollout.value, rollout.value).obs)
-        episodes, seconds = self.collector.take()
-        self.updates += 1
-        now = perf_counter()
-        metrics["time/fps"] = (self.env_steps - before) / (now - began)
-        return Update(
-            index=self.updates,
-            env_steps=self.env_steps,
-            vector_steps=self.collector.vector_steps,
-            metrics=metrics,
-            episodes=episodes,
-            seconds=seconds | {"learn": now - collected},
-        )
-
-    def close(self) -> None:
-        self.vector.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-
 def train(
-    config: RunConfig, sinks: Sequence[Sink] = (), new_run: Callable[[], Run] | None = None
+    config: RunConfig,
+    sinks: Sequence[Sink] = (),
+    new_run: Callable[[], Run] | None = None,
+    origin: Origin | None = None,
 ) -> Result:
-    """Train until solved, out of budget, or interrupted; then score the policy on test seeds.
+    """Train until solved, out of budget, or asked to stop; then score the policy on test seeds.
 
     `new_run` is asked for a run folder once the environment has proved to work, so that a mistake
-    in the config leaves no folder behind.
+    in the config leaves no folder behind. `origin` is what to go on from: an earlier state of the
+    same run, or weights of another.
     """
     began = perf_counter()
-    module = plugins.load("algos", config.algo.name)
-    catalogue = Catalogue((*common.METRICS, *module.METRICS))
-    with Training(config) as training, Evaluator(config) as evaluator:
-        warning = _copies_warning(config)
+    catalogue = Catalogue((*common.METRICS, *plugins.load("algos", config.algo.name).METRICS))
+    interventions = Interventions(config, catalogue)
+    start_at = origin.saved.env_steps if isinstance(origin, Resume) else 0
+    _seed_streams(config.seed)
+    with ExitStack() as stack:
+        interrupts = stack.enter_context(Interrupts())
+        training = stack.enter_context(Training(config, start_at))
+        scorer = make_scorer(config, training.vector.spaces, interrupts.stopping)
+        stack.enter_context(scorer)
+        notes = [*_copies_warning(config), *_set_out(training, interventions, origin)]
+        grade = resume_grade(config.env, config.reward)
         run = new_run() if new_run else None
         sinks = [*sinks, Jsonl(run)] if run else sinks
-        keeper = Keeper(run) if run else None
-        start = Start(config, catalogue, run, evaluator.threshold, {}, 0, lambda: (0, 0))
-        with _outcome(run), Recorder(start, sinks) as recorder:
-            if warning:
-                recorder.note(warning)
-            try:
-                reason, test = _loop(training, evaluator, recorder, keeper)
-            except KeyboardInterrupt:
-                reason, test = "interrupted", None
-            if keeper:
-                keeper.save(training.policy, training.env_steps, test)
-    if run:
-        status = "interrupted" if reason == "interrupted" else "finished"
-        score, solved = (test.score, test.solved) if test else (None, False)
-        run.finish(status, reason=reason, env_steps=training.env_steps, score=score, solved=solved)
+        wanted = threshold(config.env)
+        start = Start(
+            config=training.config,
+            catalogue=catalogue,
+            run=run,
+            threshold=wanted,
+            summary=summary.blocks(training, run, wanted, grade),
+            env_steps=training.env_steps,
+            rollout=lambda: training.collector.position,
+        )
+        watcher = Watcher(summary.facts(training, wanted, fresh=origin is None), catalogue, config.alerts.ignore)
+        stack.enter_context(_outcome(run))
+        recorder = stack.enter_context(Recorder(start, sinks, watcher))
+        interrupts.on_request = recorder.note
+        if run:
+            run.update(resume_grade=asdict(grade))
+        for note in notes:
+            recorder.note(note)
+        loop = Loop(
+            training=training,
+            scorer=scorer,
+            recorder=recorder,
+            interventions=interventions,
+            interrupts=interrupts,
+            run=run,
+            keeper=Keeper(run, config.checkpoint) if run else None,
+            threshold=wanted,
+        )
+        _take_up(loop, origin)
+        loop.go()
+        recorder.ending = _ending(loop)
+    return _result(loop, perf_counter() - began)
+
+
+def _set_out(
+    training: Training, interventions: Interventions, origin: Origin | None
+) -> Iterator[str]:
+    """Bring a new `Training` to where it goes on from; yields what the reader should know."""
+    if isinstance(origin, Resume):
+        state = origin.saved.trainer
+        interventions.restore(state["interventions"])
+        training.retune(interventions.reapply(training.config, set(origin.changes)))
+        begun = training.restore(origin.saved.weights, state["training"])
+        yield f"resumed at {training.env_steps:,} env steps"
+        if begun:
+            yield f"{len(begun)} of {training.vector.count} copies begin new episodes"
+        yield from origin.notes
+    elif origin is not None:
+        source = f"{origin.saved.run.id}/{origin.saved.folder.name}"
+        plan = graft(training.policy, origin.saved.weights, source)
+        yield f"from {source}: {plan.sentence()}"
+        yield _optimizer(training, origin, plan)
+
+
+def _optimizer(training: Training, origin: Fork, plan: Plan) -> str:
+    """Keep the optimizer's memory where it fits the weights."""
+    state = (origin.saved.trainer or {}).get("training", {}).get("algorithm", {}).get("optimizer")
+    if origin.fresh_optimizer:
+        return "the optimizer starts fresh, as asked"
+    if state is None or not plan.is_complete:
+        return "the optimizer starts fresh: its memory belongs to another network"
+    if set(state) != set(training.algorithm.optimizer.state()):
+        return "the optimizer starts fresh: the old run used another rule"
+    training.algorithm.optimizer.restore(state)
+    return "the optimizer goes on with its memory"
+
+
+def _take_up(loop: Loop, origin: Origin | None) -> None:
+    """The rest of what a resumed run knew; a fork shows that it starts at the old score."""
+    if isinstance(origin, Resume):
+        loop.restore(origin.saved.trainer, origin.last_row())
+    elif origin is not None:
+        loop.score_start(checkpoint.read_score(origin.saved.folder))
+
+
+def _ending(loop: Loop) -> Ending:
+    return Ending(
+        reason=loop.reason or "",
+        test=loop.test,
+        best=loop.keeper.best if loop.keeper else None,
+        env_steps=loop.training.env_steps,
+        seconds=loop.recorder.elapsed_s,
+        alerts=loop.recorder.alert_counts(),
+    )
+
+
+def _result(loop: Loop, seconds: float) -> Result:
+    training, test, reason = loop.training, loop.test, loop.reason
+    assert reason is not None
+    if loop.solved_by is not None:  # asynchronous scores belong to weights from a while ago
+        training.policy.load_state_dict(loop.solved_by.weights)
+    if loop.run:
+        loop.run.finish(
+            "interrupted" if reason in EXIT_CODES else "finished",
+            reason=reason,
+            env_steps=training.env_steps,
+            vector_steps=training.collector.vector_steps,
+            score=test.score if test else None,
+            solved=test.solved if test else False,
+            best=loop.keeper.best if loop.keeper else None,
+            steps_to_threshold=loop.recorder.steps_to_threshold,
+        )
     return Result(
-        config=config,
-        run=run,
+        config=training.config,
+        run=loop.run,
         policy=training.policy,
         reason=reason,
         test=test,
         env_steps=training.env_steps,
-        seconds=perf_counter() - began,
+        seconds=seconds,
     )
-
-
-def _loop(
-    training: Training, evaluator: Evaluator, recorder: Recorder, keeper: Keeper | None
-) -> tuple[Reason, Evaluation]:
-    config = training.config
-    budget = config.budget.env_steps or math.inf
-    every = config.eval.every_steps or math.inf
-    next_evaluation = every
-    while training.env_steps < budget:
-        update = training.step()
-        recorder.write(update)
-        if update.env_steps < next_evaluation:
-            continue
-        next_evaluation = (update.env_steps // every + 1) * every
-        evaluation = evaluator.run(training.policy, update.env_steps)
-        recorder.evaluation(evaluation)
-        if keeper:
-            keeper.save(training.policy, update.env_steps, evaluation)
-        if evaluation.solved and config.eval.stop_when_solved:
-            # A second set of seeds, so that one lucky evaluation does not end the run.
-            test = evaluator.run(training.policy, update.env_steps, "test")
-            recorder.evaluation(test)
-            if test.solved:
-                return "solved", test
-    test = evaluator.run(training.policy, training.env_steps, "test")
-    recorder.evaluation(test)
-    return "budget", test
 
 
 @contextmanager
 def _outcome(run: Run | None) -> Iterator[None]:
-    """A run that dies of an error says so."""
+    """A run that dies of an error says so, if there is still room to write."""
     try:
         yield
     except BaseException as error:
         if run:
-            run.finish("failed", reason=f"{type(error).__name__}: {error}")
+            status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+            with suppress(OSError):
+                run.finish(status, reason=f"{type(error).__name__}: {error}")
         raise
 
 
-def _copies_warning(config: RunConfig) -> str | None:
+def _copies_warning(config: RunConfig) -> Iterator[str]:
     seeds = seeding.integers(config.seed, "train envs", config.env.count)
-    return check_copies_differ(config.env, seeds)
+    warning = check_copies_differ(config.env, seeds)
+    if warning:
+        yield warning
+
+
+def _as_arrays(tree: Any) -> Any:
+    """Tensors as numpy arrays, wherever they are."""
+    if isinstance(tree, Tensor):
+        return tree.detach().cpu().numpy().copy()
+    if isinstance(tree, dict):
+        return {key: _as_arrays(value) for key, value in tree.items()}
+    return tree
+
+
+def _seed_streams(seed: int) -> None:
+    random.seed(seeding.integer(seed, "python"))
+    np.random.seed(seeding.integer(seed, "numpy"))  # noqa: NPY002
+    torch.manual_seed(seeding.integer(seed, "torch"))
+
+
+def _streams(device: torch.device) -> dict[str, Any]:
+    """Global random streams: ours draw from none of them, but somebody's environment may."""
+    streams: dict[str, Any] = {
+        "torch": torch.get_rng_state().numpy(),
+        "numpy": np.random.get_state(),
+        "python": random.getstate(),
+    }
+    if device.type == "cuda":
+        streams["cuda"] = torch.cuda.get_rng_state(device).numpy()
+    return streams
+
+
+def _restore_streams(streams: Mapping[str, Any], device: torch.device) -> None:
+    torch.set_rng_state(torch.as_tensor(streams["torch"]))
+    np.random.set_state(streams["numpy"])
+    random.setstate(streams["python"])
+    if device.type == "cuda" and "cuda" in streams:
+        torch.cuda.set_rng_state(torch.as_tensor(streams["cuda"]), device)
 
 
 def _device(config: RunConfig, images: bool) -> torch.device:

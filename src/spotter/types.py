@@ -136,11 +136,13 @@ class Update:
 
     index: int
     env_steps: int
+    new_env_steps: int
+    """Of this update alone."""
     vector_steps: int
     metrics: Mapping[str, float]
     episodes: tuple[Episode, ...]
     seconds: Mapping[str, float]
-    """Wall time by stage: env, policy, learn."""
+    """Wall time by stage: env, policy, transfer, learn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,14 @@ class Evaluation:
     threshold: float | None
     seeds: Literal["eval", "test"]
     deterministic: bool
+    fingerprint: str = ""
+    """Of the evaluation environment: id, settings, wrappers, spaces."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    first_seeds: tuple[int, ...] = ()
+    """What each copy was reset with."""
+    first_actions: tuple[tuple[Array, ...], ...] = ()
+    """Each copy's first episode, action by action: enough to play it again and film it."""
+    seconds: float = 0.0
 
     @property
     def score(self) -> float:
@@ -174,4 +184,7 @@ class Evaluation:
             "env_steps": self.env_steps,
             "scores": list(self.scores),
             "lengths": list(self.lengths),
+            "env_seeds": list(self.first_seeds),
+            "fingerprint": self.fingerprint,
+            "versions": dict(self.versions),
         }

@@ -1,6 +1,7 @@
 """The pages say what is true: commands resolve, links lead somewhere, tables are complete."""
 
 import re
+import runpy
 import shlex
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from spotter import plugins
 from spotter.config import resolve
 from spotter.metrics import common
+from spotter.metrics.rules import IDS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
@@ -37,7 +39,8 @@ def test_commands_in_the_docs_resolve(words):
     if address.startswith(MADE_UP):
         return
     algo = rest[rest.index("--algo") + 1] if "--algo" in rest else None
-    resolve(address, [word for word in rest if "=" in word], algo)
+    settings = [word for word in rest if "=" in word and "/" not in word]  # not RUN/step=N
+    resolve(address, settings, algo)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -69,9 +72,22 @@ def test_every_setting_of_an_algorithm_is_on_its_page():
         assert {key for key in keys if key not in page} == set(), name
 
 
-def test_every_common_metric_is_on_the_metrics_page():
+def test_the_metrics_page_is_made_from_the_catalogue():
     page = (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
     assert [spec.key for spec in common.METRICS if f"`{spec.key}`" not in page] == []
+    made = runpy.run_path(str(ROOT / "docs/reference/metrics_page.py"))["page"]()
+    assert page == made, "run: python docs/reference/metrics_page.py"
+
+
+def anchors(page: Path) -> list[str]:
+    """What GitHub makes of the headings."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles]
+
+
+def test_every_alert_has_its_place_on_the_troubleshooting_page():
+    found = anchors(ROOT / "docs/troubleshooting.md")
+    assert [name for name in IDS if found.count(name) != 1] == []
 
 
 def test_the_readme_counts_its_recipes():

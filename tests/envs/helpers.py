@@ -16,7 +16,7 @@ both_backends = pytest.mark.parametrize("backend", BACKENDS)
 
 def config(env_id: str, family: str = "gymnasium", **fields: Any) -> EnvConfig:
     """Our own test environments need no package in front."""
-    known = ("Buttons", "Constant", "Dying", "Failing", "Masked", "Picture", "Scripted")
+    known = ("Buttons", "Constant", "Faulty", "Informed", "Masked", "Picture", "Scripted")
     if env_id.removesuffix("-v0") in known:
         env_id = f"tests.envs.scripted:{env_id}"
     return EnvConfig(id=env_id, family=family, **fields)

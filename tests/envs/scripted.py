@@ -1,9 +1,8 @@
 """Environments with one habit each, for tests; importing this registers them.
 
-`Scripted-v0` itself is in spotter.testing.scripted, where third parties can use it too.
+`Scripted-v0` and `Faulty-v0` are in spotter.testing.scripted, where third parties find them too.
 """
 
-import os
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -12,7 +11,7 @@ from gymnasium import spaces as gs
 
 from spotter.testing import scripted
 
-__all__ = ["Buttons", "Constant", "Dying", "Failing", "Masked", "Picture", "scripted"]
+__all__ = ["Buttons", "Constant", "Informed", "Masked", "Picture", "scripted"]
 
 
 class Base(gym.Env[Any, Any]):
@@ -52,34 +51,28 @@ class Constant(Base):
         return obs, self.reward, self.steps == self.length, False, info
 
 
-class Failing(Base):
-    """Raises at a given step of the copy whose seed it is told."""
-
-    def __init__(self, at: int, seed: int) -> None:
-        super().__init__()
-        self.at = at
-        self.bad_seed = seed
-        self.seed = -1
-
-    def reset(self, *, seed=None, options=None):
-        self.seed = self.seed if seed is None else seed
-        return super().reset(seed=seed)
+class Informed(Base):
+    """Puts all sorts of things into `info`; each episode has three steps."""
 
     def step(self, action):
-        result = super().step(action)
-        if self.steps == self.at and self.seed == self.bad_seed:
-            self.fail()
-        return result
+        obs, *_ = super().step(action)
+        return obs, 1.0, self.steps == 3, False, self.info()
 
-    def fail(self) -> None:
-        raise RuntimeError("the wheels came off")
-
-
-class Dying(Failing):
-    """Takes its whole process along."""
-
-    def fail(self) -> None:
-        os._exit(3)
+    def info(self) -> dict[str, Any]:
+        sometimes = {"bonus": 10.0 * self.steps} if self.steps % 2 else {}
+        return sometimes | {
+            "step": self.steps,
+            "half": np.float32(self.steps / 2),
+            "is_late": self.steps > 1,
+            "flag": np.bool_(True),
+            "action_mask": np.ones(2, np.int8),
+            "picture": np.zeros(3),
+            "name": "text",
+            "nothing": None,
+            "_step": 5,
+            "episode": {"r": 1.0},
+            7: 7.0,
+        }
 
 
 class Masked(Base):
@@ -149,6 +142,6 @@ class Picture(Base):
         return self.canvas
 
 
-for _class in (Buttons, Constant, Dying, Failing, Masked, Picture):
+for _class in (Buttons, Constant, Informed, Masked, Picture):
     if f"{_class.__name__}-v0" not in gym.registry:
         gym.register(id=f"{_class.__name__}-v0", entry_point=f"{__name__}:{_class.__name__}")

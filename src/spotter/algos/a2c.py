@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -49,6 +51,15 @@ class A2C:
         self.policy = policy
         self.optimizer = Optimizer(policy, config)
 
+    def retune(self, config: Config) -> None:
+        self.config = self.optimizer.config = config
+
+    def state(self) -> dict[str, Any]:
+        return {"optimizer": self.optimizer.state()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.optimizer.restore(state["optimizer"])
+
     def collect(self, collector: Collector, progress: Progress) -> Rollout:
         return collector.collect(self.config.steps, progress)
 
@@ -62,11 +73,11 @@ class A2C:
         advantage = F.gae(
             rollout.reward, rollout.value, rollout.next_value, rollout.episode_end, gamma, lam
         )
-        target = advantage + rollout.value
-        policy.observe_returns(target)
+        batch = rollout.flatten(advantage, advantage + rollout.value)
+        policy.observe_returns(batch.target)
+        spread = F.moments(advantage=batch.advantage, value=batch.value)
         if config.normalize_advantage:
-            advantage = F.standardize(advantage)
-        batch = rollout.flatten(advantage, target)
+            batch = replace(batch, advantage=F.standardize(batch.advantage))
         self.optimizer.set_rates(progress)
 
         policy.train()
@@ -89,6 +100,7 @@ class A2C:
             after = policy.evaluate(batch.obs, batch.action, batch.mask)
             metrics |= F.policy_shift(after.log_prob - batch.log_prob, _CLIP)
         metrics |= self.optimizer.gradient_norms()
+        metrics |= spread | F.moments(**{"return": batch.target})
         metrics["policy/entropy"] = now.entropy.mean()
         metrics["value/explained_variance"] = F.explained_variance(batch.value, batch.target)
         metrics["net/dead_units"] = F.dead_fraction(policy.activations(batch.sample_obs()))

@@ -7,9 +7,12 @@ at the top, so that reading and checking configs stays fast.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from spotter.config import AlgoConfig
+    from spotter.optim import Optimizer
     from spotter.rollout import Collector, Rollout
     from spotter.types import Progress
 
@@ -17,8 +20,18 @@ if TYPE_CHECKING:
 class Algorithm(Protocol):
     """Learns from what it collects. Owns its update loop; shares only mathematics."""
 
+    optimizer: Optimizer
+
     def collect(self, collector: Collector, progress: Progress) -> Rollout:
         """Ask the collector for the data one update needs."""
 
     def update(self, rollout: Rollout, progress: Progress) -> dict[str, float]:
         """Improve the policy; returns metrics by declared name."""
+
+    def retune(self, config: AlgoConfig) -> None:
+        """Go on with other values of the same settings."""
+
+    def state(self) -> dict[str, Any]:
+        """All that a copy of this algorithm needs to go on as if it were this one."""
+
+    def restore(self, state: Mapping[str, Any]) -> None: ...

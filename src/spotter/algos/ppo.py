@@ -6,6 +6,8 @@ current update only; value clipping is off unless asked for.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
@@ -101,6 +103,23 @@ class PPO:
         self.shuffle = torch.Generator().manual_seed(seed)
         self.lr_factor = 1.0
 
+    def retune(self, config: Config) -> None:
+        self.config = self.optimizer.config = config
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "optimizer": self.optimizer.state(),
+            "shuffle": self.shuffle.get_state(),
+            "lr_factor": self.lr_factor,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        import torch
+
+        self.optimizer.restore(state["optimizer"])
+        self.shuffle.set_state(torch.as_tensor(state["shuffle"]))
+        self.lr_factor = state["lr_factor"]
+
     def collect(self, collector: Collector, progress: Progress) -> Rollout:
         return collector.collect(self.config.steps, progress)
 
@@ -114,11 +133,11 @@ class PPO:
         advantage = F.gae(
             rollout.reward, rollout.value, rollout.next_value, rollout.episode_end, gamma, lam
         )
-        target = advantage + rollout.value
-        policy.observe_returns(target)
+        batch = rollout.flatten(advantage, advantage + rollout.value)
+        policy.observe_returns(batch.target)
+        spread = F.moments(advantage=batch.advantage, value=batch.value)
         if config.normalize_advantage == "rollout":
-            advantage = F.standardize(advantage)
-        batch = rollout.flatten(advantage, target)
+            batch = replace(batch, advantage=F.standardize(batch.advantage))
         self.optimizer.set_rates(progress, self.lr_factor)
 
         policy.train()
@@ -137,6 +156,7 @@ class PPO:
 
         metrics = {name: torch.stack([row[name] for row in losses]).mean() for name in losses[0]}
         metrics |= self.optimizer.gradient_norms()
+        metrics |= spread | F.moments(**{"return": batch.target})
         metrics["value/explained_variance"] = F.explained_variance(batch.value, batch.target)
         metrics["net/dead_units"] = F.dead_fraction(policy.activations(batch.sample_obs()))
         report = {name: value.item() for name, value in metrics.items()}

@@ -7,7 +7,8 @@ without a critic there is nothing to bootstrap from and a truncated return is ju
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -58,6 +59,15 @@ class Reinforce:
         self.policy = policy
         self.optimizer = Optimizer(policy, config)
 
+    def retune(self, config: Config) -> None:
+        self.config = self.optimizer.config = config
+
+    def state(self) -> dict[str, Any]:
+        return {"optimizer": self.optimizer.state()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.optimizer.restore(state["optimizer"])
+
     def collect(self, collector: Collector, progress: Progress) -> Rollout:
         return collector.collect_episodes(self.config.episodes, progress)
 
@@ -92,6 +102,8 @@ class Reinforce:
             after = policy.evaluate(batch.obs, batch.action, batch.mask)
             metrics |= F.policy_shift(after.log_prob - batch.log_prob, _CLIP)
         metrics |= self.optimizer.gradient_norms()
+        metrics |= F.moments(advantage=advantage, value=batch.value)
+        metrics |= F.moments(**{"return": batch.target})
         metrics["policy/entropy"] = now.entropy.mean()
         metrics["value/explained_variance"] = F.explained_variance(batch.value, batch.target)
         metrics["net/dead_units"] = F.dead_fraction(policy.activations(batch.sample_obs()))

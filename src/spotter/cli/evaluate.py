@@ -25,12 +25,14 @@ def run(
     """Play a saved policy again; exit 1 if its score is not the one that was written down."""
     from spotter.evaluate import play_again
 
-    again, as_written = play_again(selector, None if episodes is None else _whole(episodes))
-    typer.echo(f"score {number(again.score)} over {len(again.scores)} {again.seeds} episodes")
-    if as_written:
-        typer.echo("every episode scores what was written down with these weights")
-    elif as_written is False:
-        typer.echo("that is not what was written down with these weights", err=True)
+    played = play_again(selector, None if episodes is None else _whole(episodes))
+    for again, as_written in played:
+        typer.echo(f"score {number(again.score)} over {len(again.scores)} {again.seeds} episodes")
+        if as_written:
+            typer.echo("every episode scores what was written down with these weights")
+        elif as_written is False:
+            typer.echo("that is not what was written down with these weights", err=True)
+    if any(as_written is False for _, as_written in played):
         sys.exit(MISMATCH)
 
 

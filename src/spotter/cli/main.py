@@ -1,7 +1,8 @@
 """`spotter`: the commands, and what becomes of errors.
 
-A user's mistake is one sentence on stderr and exit code 2; a failing environment is 1; an interrupt
-is 130. Everything heavy is imported inside the commands, so that `spotter --help` is instant.
+A user's mistake is one sentence on stderr and exit code 2; a failing environment or disk is 1; an
+interrupt is 130. Everything heavy is imported inside the commands, so that `spotter --help` is
+instant.
 """
 
 import sys
@@ -12,12 +13,13 @@ from typing import Annotated, Final
 import typer
 import typer.main
 
-from spotter.cli import config, evaluate, recipes, runs, train
+from spotter.cli import blackbox, compare, config, evaluate, keep, recipes, report, runs, train
 from spotter.cli.groups import Commands
 
 USER_ERROR: Final = 2
 ENV_ERROR: Final = 1
 INTERRUPTED: Final = 130
+_NOT_OURS: Final = (("spotter.envs.slices", "EnvError"), ("spotter.rundir.files", "StorageError"))
 
 _EXAMPLES: Final = """\b
 Examples:
@@ -27,6 +29,7 @@ Examples:
   spotter config CartPole-v1:ppo --origin   every setting, and where it came from
   spotter config check                      look for mistakes in your recipe files
   spotter runs                              what was trained here, newest first
+  spotter report @last                      a page with curves and film, to mail to somebody
   spotter eval @last                        play its best policy again; does the score hold?
 """
 
@@ -41,9 +44,18 @@ app = typer.Typer(
 )
 app.command("list")(recipes.show)
 app.command("train", epilog=train.EXAMPLES)(train.run)
-app.command("runs")(runs.show_all)
+app.command("runs", epilog=runs.EXAMPLES)(runs.show_all)
 app.command("show")(runs.show_one)
+app.command("report")(report.run)
+app.command("compare")(compare.compare)
+app.command("diff")(compare.diff)
+app.command("tag")(keep.tag)
+app.command("rm")(keep.rm)
+app.command("export")(keep.export)
+app.command("import")(keep.import_)
+app.command("reindex")(keep.reindex)
 app.command("eval")(evaluate.run)
+app.command("blackbox")(blackbox.run)
 app.add_typer(config.app, name="config")
 
 
@@ -106,9 +118,10 @@ def _expected(error: Exception) -> int | None:
 
     if isinstance(error, UserError):
         return USER_ERROR
-    slices = sys.modules.get("spotter.envs.slices")  # an EnvError can only come from there
-    if slices is not None and isinstance(error, slices.EnvError):
-        return ENV_ERROR
+    for module, name in _NOT_OURS:  # where it is not loaded, the error cannot come from it
+        loaded = sys.modules.get(module)
+        if loaded is not None and isinstance(error, getattr(loaded, name)):
+            return ENV_ERROR
     return None
 
 

@@ -1,11 +1,19 @@
 """`spotter train`: one run, and a verdict in one line."""
 
 import sys
-from typing import Annotated, Final, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final, Protocol
 
 import typer
 
 from spotter.cli.words import count, duration, number
+from spotter.types import UserError
+
+if TYPE_CHECKING:
+    from spotter.config import RunConfig
+    from spotter.origins import Origin
+    from spotter.rundir.run import Run
 
 EXAMPLES: Final = """\b
 Examples:
@@ -14,10 +22,19 @@ Examples:
   spotter train CartPole-v1:ppo algo.lr=3e-4 'algo.clip={start: 0.2, end: 0.05}'
   spotter train my_recipe.yaml:fast budget.env_steps=5e4 reward.clip=null
   spotter train my_package:MyEnv-v0
+  spotter train --resume @last                         go on where it was left
+  spotter train --resume @last algo.lr=1e-4            … with another setting
+  spotter train LunarLander-v3:ppo --from @best-of:LunarLander-v3
 """
 
 Address = Annotated[
     str,
+    typer.Argument(
+        metavar="ADDRESS", help="EnvId:variant, EnvId, file.yaml:variant, or package:EnvId."
+    ),
+]
+OptionalAddress = Annotated[
+    str | None,
     typer.Argument(
         metavar="ADDRESS", help="EnvId:variant, EnvId, file.yaml:variant, or package:EnvId."
     ),
@@ -55,41 +72,134 @@ class Outcome(Protocol):
 
 
 def run(
-    address: Address,
+    address: OptionalAddress = None,
     overrides: Overrides = None,
     algo: Algo = None,
     seed: Annotated[
         str | None, typer.Option("--seed", metavar="N", help="The same as seed=N.")
     ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option("--resume", metavar="RUN", help="Go on with a run where it was left."),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="RUN", help="Start with the weights of another run."),
+    ] = None,
+    fresh_optimizer: Annotated[
+        bool, typer.Option("--fresh-optimizer", help="With --from: weights only.")
+    ] = False,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify", help="Train nothing: prove that a kill and a resume change nothing."
+        ),
+    ] = False,
+    why: Annotated[
+        str, typer.Option("--why", metavar="TEXT", help="Why you run this; kept with the run.")
+    ] = "",
     quiet: Annotated[bool, typer.Option("--quiet", help="Only the verdict at the end.")] = False,
     no_save: Annotated[bool, typer.Option("--no-save", help="Leave no run folder.")] = False,
 ) -> None:
     """Train until solved, out of budget, or interrupted."""
+    settings = _with_seed(overrides or [], seed)
+    if resume is not None:
+        _refuse_with_resume(
+            {"--algo": algo, "--from": source, "--no-save": no_save, "--seed": seed}
+        )
+        plan = _resumed(resume, [address, *settings] if address else settings, why)
+    elif address is None:
+        raise UserError("say what to train, e.g. spotter train CartPole-v1:ppo (see spotter list)")
+    else:
+        plan = _fresh(address, settings, algo, source, fresh_optimizer, why)
+    if verify:
+        _verify(plan)
+        return
+    _train(plan, quiet, no_save)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is about to be trained."""
+
+    address: str
+    config: "RunConfig"
+    new_run: "Callable[[], Run]"
+    origin: "Origin | None" = None
+
+
+def _fresh(
+    address: str,
+    overrides: list[str],
+    algo: str | None,
+    source: str | None,
+    fresh_optimizer: bool,
+    why: str,
+) -> Plan:
     from spotter.config import resolve
 
-    resolved = resolve(address, _with_seed(overrides or [], seed), algo)
+    if fresh_optimizer and source is None:
+        raise UserError("--fresh-optimizer needs --from: without it every optimizer is fresh")
+    resolved = resolve(address, overrides, algo)
 
+    from spotter.origins import fork
     from spotter.rundir.run import Run
+
+    origin = fork(source, fresh_optimizer) if source else None
+
+    def new_run() -> Run:
+        parent = origin.parent() if origin else None
+        return Run.create(resolved.config, resolved.address, sys.argv, parent=parent, why=why)
+
+    return Plan(resolved.address, resolved.config, new_run, origin)
+
+
+def _resumed(selector: str, overrides: list[str], why: str) -> Plan:
+    for text in overrides:
+        if "=" not in text:
+            raise UserError(f"--resume goes on with a run and takes no address, but got '{text}'")
+
+    from spotter.origins import resume
+
+    origin = resume(selector, overrides)
+    address = origin.saved.run.info()["address"]
+    return Plan(address, origin.config, lambda: origin.take_up(sys.argv, why), origin)
+
+
+def _refuse_with_resume(given: Mapping[str, object]) -> None:
+    for option, value in given.items():
+        if value:
+            raise UserError(f"{option} does not go with --resume, which goes on with one run")
+
+
+def _train(plan: Plan, quiet: bool, no_save: bool) -> None:
+    from spotter.interrupts import EXIT_CODES
     from spotter.sinks.console import Console
     from spotter.training import train
 
-    def new_run() -> Run:
-        return Run.create(resolved.config, resolved.address, sys.argv)
-
-    result = train(resolved.config, () if quiet else (Console(),), None if no_save else new_run)
-    typer.echo(verdict(resolved.address, result, resolved.config.eval.episodes))
+    sinks = () if quiet else (Console(),)
+    result = train(plan.config, sinks, None if no_save else plan.new_run, plan.origin)
+    typer.echo(verdict(plan.address, result, plan.config.eval.episodes))
     if result.run is not None:
         typer.echo(f"run {result.run.id} is in {result.run.folder}")
-    if result.reason == "interrupted":
-        sys.exit(130)
+    if result.reason in EXIT_CODES:
+        sys.exit(EXIT_CODES[result.reason])
+
+
+def _verify(plan: Plan) -> None:
+    from spotter.verify import verify
+
+    proof = verify(plan.config, plan.origin)
+    for line in proof.lines():
+        typer.echo(line)
+    if not proof.holds:
+        sys.exit(1)
 
 
 def _with_seed(overrides: list[str], seed: str | None) -> list[str]:
     if seed is None:
         return overrides
     if any(text.partition("=")[0].strip() == "seed" for text in overrides):
-        from spotter.types import UserError
-
         raise UserError("the seed is given twice: write either --seed or seed=")
     return [*overrides, f"seed={seed}"]
 

@@ -11,8 +11,10 @@ from gymnasium.wrappers import TimeLimit
 from spotter import plugins
 from spotter.config import EnvConfig, RewardConfig, SignalConfig
 from spotter.envs.base import Env, family
+from spotter.envs.grade import Grade, try_out
+from spotter.envs.meter import Meter
 from spotter.envs.process import ProcessVector
-from spotter.envs.slices import Copy, Meter
+from spotter.envs.slices import Copy
 from spotter.envs.vector import SyncVector, VectorEnv
 
 UNLIMITED_CUT: Final = 10_000
@@ -51,8 +53,14 @@ def make_vector(
     recipe = Recipe(env, reward.signals if reward else (), training=reward is not None)
     count = count or env.count
     if env.backend == "process":
-        return ProcessVector(recipe.build, count, workers=env.workers or os.cpu_count() or 1)
-    return SyncVector(recipe.build, count)
+        workers = env.workers or os.cpu_count() or 1
+        return ProcessVector(recipe.build, count, workers, env.restarts, env.timeout_s)
+    return SyncVector(recipe.build, count, env.restarts, env.timeout_s)
+
+
+def resume_grade(env: EnvConfig, reward: RewardConfig) -> Grade:
+    """Whether copies can be brought back to where a checkpoint found them, by trying."""
+    return try_out(Recipe(env, reward.signals).build, env.id)
 
 
 def check_copies_differ(env: EnvConfig, seeds: Sequence[int], steps: int = 24) -> str | None:

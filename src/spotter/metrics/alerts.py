@@ -1,9 +1,22 @@
-"""What can go wrong in a run, as data: each alert says what it saw and what to try."""
+"""What can go wrong in a run: `Watcher` looks at every row and says what it saw and what to try.
 
+The rules are in rules.py, how each looks at the numbers in judges.py, what they look at in
+evidence.py.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Final
 
-Level = Literal["info", "warning", "critical"]
+from spotter.metrics.evidence import Clock, Evidence, Facts
+from spotter.metrics.rules import RULES, Level, Rule, unknown_ids
+from spotter.metrics.spec import Catalogue
+from spotter.types import Episode
+
+__all__ = ["Alert", "AlertCount", "Facts", "Level", "Watcher", "unknown_ids"]
+
+PAGE: Final = "docs/troubleshooting.md"
+_ORDER: Final[Mapping[Level, int]] = {"critical": 0, "warning": 1, "info": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +29,11 @@ class Alert:
     saw: str
     advice: str
 
+    @property
+    def link(self) -> str:
+        """Where to read on."""
+        return f"{PAGE}#{self.id}"
+
 
 @dataclass(frozen=True, slots=True)
 class AlertCount:
@@ -27,3 +45,137 @@ class AlertCount:
     """Of all updates."""
     first_env_steps: int
     last_env_steps: int
+
+
+class _Watch:
+    """One rule at work: how long it has been so, whether it speaks, how often it did."""
+
+    __slots__ = (
+        "active",
+        "bad",
+        "fine",
+        "first",
+        "last",
+        "last_env_steps",
+        "rule",
+        "since",
+        "updates",
+    )
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.bad = self.fine = 0
+        self.since: float | None = None
+        """Elapsed seconds when it began to be bad."""
+        self.active = False
+        self.last: Alert | None = None
+        self.updates = self.first = self.last_env_steps = 0
+
+    def judge(self, evidence: Evidence) -> None:
+        rule = self.rule
+        seen = rule.judge(evidence)
+        if seen is None:
+            self.bad, self.since = 0, None
+            self.fine += 1
+            if self.fine >= rule.fall:
+                self.active = False
+            return
+        self.bad += 1
+        self.fine = 0
+        now = evidence.metrics.get("time/elapsed_s")
+        self.since = now if self.since is None else self.since
+        long_enough = now is None or self.since is None or now - self.since >= rule.lasting_s
+        if self.active or (self.bad >= rule.rise and long_enough):
+            self.active = True
+            self.last = Alert(rule.id, seen.metric, rule.level, seen.text, rule.advice)
+
+    def count(self, env_steps: int) -> None:
+        if not self.updates:
+            self.first = env_steps
+        self.updates += 1
+        self.last_env_steps = env_steps
+
+    def state(self) -> dict[str, Any]:
+        last = self.last
+        return {
+            "bad": self.bad,
+            "fine": self.fine,
+            "active": self.active,
+            "last": [last.metric, last.saw] if last else None,
+            "updates": self.updates,
+            "env_steps": [self.first, self.last_env_steps],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        rule = self.rule
+        self.bad, self.fine, self.active = state["bad"], state["fine"], state["active"]
+        if state["last"]:
+            metric, saw = state["last"]
+            self.last = Alert(rule.id, metric, rule.level, saw, rule.advice)
+        self.updates = state["updates"]
+        self.first, self.last_env_steps = state["env_steps"]
+
+
+class Watcher:
+    """Looks at every row of a run; keeps what it needs to remember, and counts."""
+
+    def __init__(self, facts: Facts, catalogue: Catalogue, ignore: Collection[str] = ()) -> None:
+        self._evidence = Evidence(facts, catalogue)
+        self._watches = [
+            _Watch(rule) for rule in RULES if rule.id not in ignore and rule.applies(facts)
+        ]
+        self._by_clock: dict[Clock, list[_Watch]] = {
+            clock: [watch for watch in self._watches if watch.rule.clock == clock]
+            for clock in ("row", "block", "curve", "evaluation")
+        }
+        self._rows = 0
+
+    def see(
+        self,
+        metrics: Mapping[str, float],
+        update: int,
+        env_steps: int,
+        episodes: Sequence[Episode] = (),
+    ) -> tuple[Alert, ...]:
+        """The alerts that are active on this row, in the order of the rules."""
+        self._rows += 1
+        for clock in self._evidence.note(metrics, update, env_steps, episodes):
+            for watch in self._by_clock[clock]:
+                watch.judge(self._evidence)
+        alerts = []
+        for watch in self._watches:
+            if watch.active and watch.last:
+                watch.count(env_steps)
+                alerts.append(watch.last)
+        return tuple(alerts)
+
+    def counts(self) -> tuple[AlertCount, ...]:
+        """Every rule that ever fired: the gravest first, then the most frequent."""
+        found = [
+            AlertCount(
+                last=watch.last,
+                updates=watch.updates,
+                share=watch.updates / self._rows,
+                first_env_steps=watch.first,
+                last_env_steps=watch.last_env_steps,
+            )
+            for watch in self._watches
+            if watch.last and watch.updates
+        ]
+        return tuple(sorted(found, key=lambda each: (_ORDER[each.last.level], -each.share)))
+
+    def state(self) -> dict[str, Any]:
+        """Plain data; a watcher restored from it goes on as if never stopped."""
+        return {
+            "rows": self._rows,
+            "evidence": self._evidence.state(),
+            "rules": {watch.rule.id: watch.state() for watch in self._watches},
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Rules that were ignored then, or are now, are no trouble."""
+        self._rows = state["rows"]
+        self._evidence.restore(state["evidence"])
+        for watch in self._watches:
+            if watch.rule.id in state["rules"]:
+                watch.restore(state["rules"][watch.rule.id])

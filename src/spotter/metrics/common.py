@@ -1,36 +1,354 @@
-"""The catalogue every run shares; algorithms add their own `METRICS`."""
+"""The catalogue every run shares; algorithms add their own `METRICS`.
+
+Spread is always reported as a standard deviation, in the unit of the thing itself, never as a
+variance. Bounds are hard: a value beyond them means that the code is wrong, not the training.
+"""
 
 from typing import Final
 
 from spotter.metrics.spec import MetricSpec
 
-METRICS: Final = (
-    MetricSpec("train/score", "mean raw return of the last 100 training episodes", better="high"),
-    MetricSpec("train/reward", "mean learner's return of the same, after weights and shaping"),
-    MetricSpec("train/length", "their mean length", unit="steps", low=1),
-    MetricSpec("train/episodes", "episodes finished so far", low=0),
-    MetricSpec("reward/*", "mean return of one weighted reward part, same episodes"),
-    MetricSpec("loss/policy", "policy loss"),
-    MetricSpec("loss/value", "value loss times its weight", low=0),
-    MetricSpec("loss/entropy", "minus entropy times its weight"),
-    MetricSpec("loss/total", "what the gradient is taken of"),
-    MetricSpec("policy/entropy", "mean entropy of the action distribution", unit="nats"),
-    MetricSpec("policy/kl", "mean log-probability drop of the taken actions (k1; may be negative)"),
-    MetricSpec("policy/approx_kl", "KL to the collecting policy (k3 estimate)", low=0),
-    MetricSpec("policy/clip_fraction", "share of samples outside the clip range", low=0, high=1),
+_RUN = (
+    MetricSpec("run/progress", "share of the budget used", low=0, high=1, shown=True, priority=1),
+    MetricSpec(
+        "merit/steps_to_threshold",
+        "env steps when train/score first reached the threshold; absent until then",
+        unit="env steps",
+        better="low",
+        low=0,
+        precision=0,
+        priority=5,
+        advice="Compare it between runs that reach the threshold; lower is more learnt per sample.",
+    ),
+)
+
+_EPISODES = (
+    MetricSpec(
+        "train/score",
+        "mean raw return of the last 100 training episodes",
+        better="high",
+        precision=2,
+        shown=True,
+        priority=10,
+        advice="If it does not rise, look at policy/approx_kl and value/explained_variance first.",
+    ),
+    MetricSpec(
+        "train/score_best",
+        "best value of train/score so far",
+        better="high",
+        precision=2,
+        priority=11,
+        advice="Far above train/score: it has forgotten; lower algo.lr, use @best.",
+    ),
+    MetricSpec(
+        "train/score_last", "raw return of the last training episode", precision=2, priority=12
+    ),
+    MetricSpec(
+        "train/reward",
+        "mean learner's return of the same episodes, after weights and shaping",
+        precision=2,
+        shown=True,
+        priority=13,
+        advice="It should rise together with train/score; if not, mend reward.signals.",
+    ),
+    MetricSpec(
+        "train/length",
+        "mean length of the same episodes",
+        unit="steps",
+        low=1,
+        precision=1,
+        shown=True,
+        priority=14,
+        advice="Stuck at the time limit, or at a few steps: look at a video of the episodes.",
+    ),
+    MetricSpec(
+        "train/episodes", "episodes finished so far", low=0, precision=0, shown=True, priority=15
+    ),
+    MetricSpec(
+        "reward/*",
+        "mean return of one weighted reward part, same episodes",
+        precision=2,
+        priority=40,
+        advice="A part larger than `reward/env` is what the agent works for; lower its weight.",
+    ),
+    MetricSpec(
+        "info/*",
+        "mean over the last 100 episodes of a numeric info key: KEY/mean over an episode's steps, "
+        "KEY/last at its end",
+        priority=45,
+    ),
+)
+
+
+def _scored(stage: str, seeds: str, shown: bool, priority: int) -> tuple[MetricSpec, ...]:
+    return (
+        MetricSpec(
+            f"{stage}/score",
+            f"mean raw return on {seeds} seeds",
+            better="high",
+            precision=2,
+            shown=shown,
+            priority=priority,
+            advice="Far below train/score: try eval.deterministic=false, let algo.entropy fade.",
+        ),
+        MetricSpec(
+            f"{stage}/score_std",
+            "standard deviation of those returns",
+            low=0,
+            precision=2,
+            priority=priority + 1,
+            advice="Large: raise eval.episodes before you trust a difference.",
+        ),
+        MetricSpec(
+            f"{stage}/length",
+            "mean length of those episodes",
+            unit="steps",
+            low=1,
+            precision=1,
+            priority=priority + 2,
+        ),
+        MetricSpec(
+            f"{stage}/solved",
+            "1 if that score reached the threshold",
+            better="high",
+            low=0,
+            high=1,
+            precision=0,
+            priority=priority + 3,
+        ),
+        MetricSpec(
+            f"{stage}/env_steps",
+            "age of the weights that were scored",
+            unit="env steps",
+            low=0,
+            precision=0,
+            priority=priority + 4,
+        ),
+    )
+
+
+_POLICY = (
+    MetricSpec(
+        "policy/entropy",
+        "mean entropy of the action distribution",
+        unit="nats",
+        shown=True,
+        priority=50,
+        advice="Near 0 early: raise algo.entropy or lower algo.lr; never falling: the reverse.",
+    ),
+    MetricSpec(
+        "policy/kl",
+        "mean log-probability drop of the taken actions (k1; may be negative)",
+        unit="nats",
+        precision=4,
+        priority=52,
+    ),
+    MetricSpec(
+        "policy/approx_kl",
+        "KL to the collecting policy (k3 estimate)",
+        unit="nats",
+        low=0,
+        precision=4,
+        shown=True,
+        priority=51,
+        advice="0.003 to 0.03 is usual; above: lower algo.lr or set algo.target_kl; "
+        "below: raise algo.lr.",
+    ),
+    MetricSpec(
+        "policy/clip_fraction",
+        "share of samples outside the clip range",
+        low=0,
+        high=1,
+        shown=True,
+        priority=53,
+        advice="0.05 to 0.3 is usual; above: lower algo.lr or algo.epochs; below: raise them.",
+    ),
+    MetricSpec(
+        "policy/probability",
+        "mean probability the policy gave to the actions it took; discrete only",
+        low=0,
+        high=1,
+        priority=54,
+        advice="Close to 1 early means that it explores no more: raise algo.entropy.",
+    ),
+    MetricSpec(
+        "policy/std",
+        "mean standard deviation of Box actions, whose bounds are ±1",
+        low=0,
+        shown=True,
+        priority=55,
+        advice="Should shrink slowly from exp(policy.log_std); rushing to 0: raise algo.entropy.",
+    ),
+)
+
+_LEARNING = (
     MetricSpec(
         "value/explained_variance",
         "share of the returns' variance the critic explains",
         better="high",
         high=1,
+        shown=True,
+        priority=60,
+        advice="At or below 0 for long: set reward.scale or policy.normalize_values.",
     ),
-    MetricSpec("grad/*", "gradient norm, whole (before clipping) or by part (after)", low=0),
+    MetricSpec("value/mean", "mean value the critic gave in the rollout", priority=61),
+    MetricSpec("value/std", "their standard deviation", low=0, priority=62),
     MetricSpec(
-        "net/dead_units", "share of units that no longer react", better="low", low=0, high=1
+        "return/mean",
+        "mean target of the critic in the rollout",
+        priority=63,
+        advice="Far from ±10: set reward.scale, reward.normalize or policy.normalize_values.",
     ),
-    MetricSpec("hp/*", "present value of a schedulable setting"),
-    MetricSpec("time/env_s", "seconds of this update spent stepping environments", low=0),
-    MetricSpec("time/policy_s", "seconds spent choosing actions", low=0),
-    MetricSpec("time/learn_s", "seconds spent learning", low=0),
-    MetricSpec("time/fps", "env steps per second of this update", better="high", low=0),
+    MetricSpec("return/std", "their standard deviation", low=0, priority=64),
+    MetricSpec("advantage/mean", "mean advantage, before normalisation", priority=65),
+    MetricSpec("advantage/std", "their standard deviation", low=0, priority=66),
+    MetricSpec("loss/policy", "policy loss", precision=4, shown=True, priority=70),
+    MetricSpec(
+        "loss/value",
+        "value loss times its weight",
+        low=0,
+        precision=4,
+        shown=True,
+        priority=71,
+        advice="Thousands: rewards are too large for the critic; set reward.scale.",
+    ),
+    MetricSpec("loss/entropy", "minus entropy times its weight", precision=4, priority=72),
+    MetricSpec("loss/total", "what the gradient is taken of", precision=4, priority=73),
+    MetricSpec(
+        "grad/norm",
+        "gradient norm before clipping, mean over the update",
+        low=0,
+        shown=True,
+        priority=75,
+        advice="Always far above algo.max_grad_norm: scale rewards or lower algo.lr.",
+    ),
+    MetricSpec("grad/*", "gradient norm of one part, after clipping", low=0, priority=76),
+    MetricSpec(
+        "net/dead_units",
+        "share of units that no longer react",
+        better="low",
+        low=0,
+        high=1,
+        shown=True,
+        priority=78,
+        advice="Lower algo.lr; try policy.activation=tanh or policy.norm=layer.",
+    ),
+)
+
+_ROLLOUT = (
+    MetricSpec("action/mean", "mean action of the rollout, as the policy chose it", priority=80),
+    MetricSpec("action/std", "their standard deviation", low=0, priority=81),
+    MetricSpec(
+        "action/share/*",
+        "share of one discrete action in the rollout",
+        low=0,
+        high=1,
+        priority=82,
+        advice="One action at 1 for long: the policy explores no more; raise algo.entropy.",
+    ),
+    MetricSpec(
+        "obs/mean",
+        "mean of all observations of the rollout, before normalisation",
+        priority=84,
+        advice="Far from 0: set policy.normalize_obs.",
+    ),
+    MetricSpec(
+        "obs/std",
+        "their standard deviation",
+        low=0,
+        priority=85,
+        advice="Far from 1: set policy.normalize_obs; 0: the environment shows nothing.",
+    ),
+    MetricSpec("rollout/reward_mean", "mean reward per step, as learnt from", priority=86),
+    MetricSpec(
+        "rollout/reward_std",
+        "their standard deviation",
+        low=0,
+        priority=87,
+        advice="0: nothing to learn from yet; see docs/howto/shape-rewards.md.",
+    ),
+    MetricSpec(
+        "rollout/lost",
+        "share of samples lost to failing environments",
+        better="low",
+        low=0,
+        high=1,
+        priority=88,
+        advice="Look at the faults in events.jsonl; each names copy, seed and last actions.",
+    ),
+)
+
+_SETTINGS = (
+    MetricSpec("hp/algo.lr", "present learning rate", low=0, precision=6, shown=True, priority=140),
+    MetricSpec("hp/*", "present value of a schedulable setting", precision=5, priority=141),
+)
+
+
+def _seconds(stage: str, meaning: str, priority: int, advice: str = "") -> MetricSpec:
+    return MetricSpec(f"time/{stage}_s", meaning, unit="s", low=0, priority=priority, advice=advice)
+
+
+_TIME = (
+    MetricSpec(
+        "time/fps",
+        "env steps per second over the last updates, without evaluation and saving",
+        unit="env steps/s",
+        better="high",
+        low=0,
+        precision=0,
+        shown=True,
+        priority=150,
+        advice="The largest of the time/*_s metrics says where to look; see 'It is slow'.",
+    ),
+    MetricSpec(
+        "time/updates_per_s", "updates per second, likewise", better="high", low=0, priority=151
+    ),
+    MetricSpec(
+        "time/elapsed_s",
+        "seconds since training began, over every resume",
+        unit="s",
+        low=0,
+        precision=0,
+        shown=True,
+        priority=152,
+    ),
+    MetricSpec(
+        "time/eta_s",
+        "seconds the rest of the budget will take at the present speed",
+        unit="s",
+        low=0,
+        precision=0,
+        shown=True,
+        priority=153,
+    ),
+    _seconds(
+        "env",
+        "of this update, spent stepping environments",
+        154,
+        "Largest: try env.backend=process, or an environment that renders less.",
+    ),
+    _seconds(
+        "policy", "spent choosing actions", 155, "Largest: raise env.count, lower algo.steps."
+    ),
+    _seconds("transfer", "spent copying between environment, device and rollout", 156),
+    _seconds(
+        "learn", "spent learning", 157, "Largest: fewer algo.epochs or a larger algo.minibatch."
+    ),
+    _seconds(
+        "eval", "spent evaluating", 158, "Largest: raise eval.every_steps, or eval.mode=async."
+    ),
+    _seconds("save", "spent saving", 159, "Largest: raise checkpoint.every_s."),
+    _seconds("idle", "the rest: waiting and bookkeeping", 160),
+)
+
+METRICS: Final = (
+    *_RUN,
+    *_EPISODES,
+    *_scored("eval", "held-out evaluation", True, 20),
+    *_scored("test", "held-out test", False, 30),
+    *_POLICY,
+    *_LEARNING,
+    *_ROLLOUT,
+    *_SETTINGS,
+    *_TIME,
 )

@@ -32,6 +32,7 @@ class Catalogue:
 
     def __init__(self, specs: Iterable[MetricSpec]) -> None:
         self._exact: dict[str, MetricSpec] = {}
+        self._matched: dict[str, MetricSpec] = {}
         self._patterns: list[MetricSpec] = []
         for spec in specs:
             if "*" in spec.key:
@@ -41,11 +42,13 @@ class Catalogue:
                 self._exact[spec.key] = spec
 
     def find(self, key: str) -> MetricSpec | None:
-        found = self._exact.get(key)
+        """The entry of a metric; one with its full name goes before a family."""
+        found = self._exact.get(key) or self._matched.get(key)
         if found is None:
             for spec in self._patterns:
                 if fnmatch.fnmatchcase(key, spec.key):
-                    return spec
+                    found = self._matched[key] = spec
+                    break
         return found
 
     def __iter__(self) -> Iterator[MetricSpec]:

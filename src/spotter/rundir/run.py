@@ -1,36 +1,39 @@
 """One run: its folder, who it is, how it is doing. Format and files: docs/run-directory.md.
 
-Exactly one process writes a run; any number read it.
+Exactly one process writes a run, and holds its lock; any number read it.
 """
 
-import getpass
 import os
-import platform
+import re
 import secrets
-import socket
-import sys
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from spotter.config import RunConfig
+from spotter.config import RunConfig, recipes
 from spotter.config.dump import to_yaml
-from spotter.plugins import did_you_mean
-from spotter.rundir.files import LineWriter, read_json, read_lines, write_atomic, write_json
+from spotter.rundir import frames, identity, lock, process, registry, selectors
+from spotter.rundir.files import (
+    LineWriter,
+    cannot_write,
+    cut_lines,
+    read_lines,
+    sync,
+    write_atomic,
+    write_json,
+)
+from spotter.rundir.identity import FOLDER_VARIABLE, FORMAT, home
 from spotter.types import UserError
+from spotter.versions import versions
 
-FORMAT: Final = 1
-FOLDER_VARIABLE: Final = "SPOTTER_RUNS"
-_PACKAGES: Final = ("spotter", "torch", "gymnasium", "numpy")
-_SILENT_AFTER_S: Final = 120
+__all__ = ["FOLDER_VARIABLE", "FORMAT", "Run", "all_runs", "home", "select"]
 
-
-def home() -> Path:
-    """The folder that holds all runs: $SPOTTER_RUNS, else `runs` in the working folder."""
-    return Path(os.environ.get(FOLDER_VARIABLE) or "runs")
+# A letter first, so that no tag looks like the beginning of an id.
+_TAG: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True)
@@ -40,35 +43,54 @@ class Run:
     folder: Path
 
     @classmethod
-    def create(cls, config: RunConfig, address: str, command: Sequence[str] = ()) -> "Run":
-        """A new folder with an id that sorts by time and never collides."""
-        run = cls(_new_folder(home()))
-        write_atomic(run.folder / "config.yaml", to_yaml(config.as_data()))
-        now = _now()
-        write_json(
-            run._identity,
-            {
-                "format": FORMAT,
-                "id": run.id,
-                "address": address,
-                "env": config.env.id,
-                "algo": config.algo.name,
-                "seed": config.seed,
-                "status": "running",
-                "reason": None,
-                "score": None,
-                "solved": None,
-                "env_steps": 0,
-                "created": now,
-                "heartbeat": now,
-                "ended": None,
-                "by": _user(),
-                "command": list(command),
-                "host": socket.gethostname(),
-                "pid": os.getpid(),
-                "versions": _versions(),
-            },
-        )
+    def create(
+        cls,
+        config: RunConfig,
+        address: str,
+        command: Sequence[str] = (),
+        *,
+        parent: Mapping[str, Any] | None = None,
+        why: str = "",
+        home: Path | None = None,
+    ) -> "Run":
+        """A new folder with an id that sorts by time and never collides; this process holds it.
+
+        `parent` is {run, checkpoint, env_steps, kind} of what the policy was taken from.
+        """
+        now = identity.now()
+        info = {
+            "format": FORMAT,
+            "id": "",
+            "address": address,
+            "env": config.env.id,
+            "algo": config.algo.name,
+            "seed": config.seed,
+            "status": "running",
+            "reason": None,
+            "score": None,
+            "solved": None,
+            "env_steps": 0,
+            "created": now,
+            "heartbeat": now,
+            "ended": None,
+            "by": identity.user(),
+            "command": list(command),
+            "host": process.host(),
+            "pid": os.getpid(),
+            "versions": versions(),
+            **identity.defaults(),
+            "vector_steps": 0,
+            "parent": parent,
+            "why": why,
+        }
+        run = cls(_new_folder(home or identity.home()))
+        try:
+            lock.take(run.folder, info)
+            run.write_config(config)
+            write_json(run._identity, info | {"id": run.id})
+        except BaseException:
+            shutil.rmtree(run.folder, ignore_errors=True)  # a run is there whole or not at all
+            raise
         return run
 
     @property
@@ -87,77 +109,160 @@ class Run:
     def events_path(self) -> Path:
         return self.folder / "events.jsonl"
 
+    # --- reading ---------------------------------------------------------------------------------
+
     def info(self) -> dict[str, Any]:
-        """run.json; a `running` run that has not been heard of for two minutes reads `silent`."""
-        try:
-            info = read_json(self._identity)
-        except (OSError, ValueError) as error:
-            raise UserError(f"{self.folder} is not a run: {error}") from error
-        if info["format"] > FORMAT:
-            raise UserError(
-                f"{self.folder} has format {info['format']}, this Spotter reads up to {FORMAT}; "
-                "update Spotter"
-            )
-        if info["status"] == "running" and _age_s(info["heartbeat"]) > _SILENT_AFTER_S:
-            info["status"] = "silent"
-        return info
+        """run.json, every field; a `running` run nobody hears of any more reads `silent`."""
+        return identity.with_present_status(identity.read(self.folder))
 
-    def update(self, **fields: Any) -> None:
-        """Change entries of run.json; only the process that trains does this."""
-        write_json(self._identity, {**read_json(self._identity), "heartbeat": _now(), **fields})
-
-    def finish(self, status: str, **fields: Any) -> None:
-        now = _now()
-        self.update(status=status, heartbeat=now, ended=now, **fields)
-
-    def event(self, kind: str, data: Mapping[str, Any]) -> None:
-        """Something worth remembering: an evaluation, a note, a stop."""
-        with LineWriter(self.events_path) as events:
-            events.write({"time": _now(), "event": kind, **data})
+    def settings(self) -> dict[str, Any]:
+        """config.yaml as plain data, unchecked: settings may be of another version."""
+        data = recipes.plain(recipes.read(self.folder / "config.yaml").data)
+        assert isinstance(data, dict)
+        return data
 
     def metrics(self) -> Iterator[dict[str, Any]]:
         """One row per update: update, env_steps, vector_steps, and every metric by name."""
         return read_lines(self.metrics_path)
 
+    def frame(self) -> Any:
+        """The metrics as a pandas DataFrame, one row per update."""
+        return frames.of_metrics(self.metrics())
+
     def events(self) -> Iterator[dict[str, Any]]:
         return read_lines(self.events_path)
+
+    def evaluations(self) -> list[dict[str, Any]]:
+        """Each score once: where a resume went back and was scored again, the later one counts."""
+        found: dict[tuple[str, int], dict[str, Any]] = {}
+        for event in self.events():
+            if event.get("event") == "resume":
+                found = {key: old for key, old in found.items() if key[1] <= event["env_steps"]}
+            elif event.get("event") == "evaluation":
+                key = (event["seeds"], event["env_steps"])
+                found.pop(key, None)
+                found[key] = event
+        return list(found.values())
+
+    # --- writing, by the process that trains -----------------------------------------------------
+
+    def resume(
+        self,
+        command: Sequence[str],
+        env_steps: int,
+        config: RunConfig,
+        changes: Mapping[str, Sequence[Any]] | None = None,
+        why: str = "",
+    ) -> "Run":
+        """Go on from a checkpoint at `env_steps`: hold the run, and forget the rows after it.
+
+        `config` is what it goes on with; `changes` what differs in it, as {name: (before, after)}.
+        `UserError` if another living process trains the run.
+        """
+        lock.take(self.folder, self.info())
+        info = identity.read(self.folder)  # again: only now it cannot change any more
+        session = {
+            "time": identity.now(),
+            "stopped": info["ended"] or info["heartbeat"],
+            "env_steps": env_steps,
+            "by": identity.user(),
+            "host": process.host(),
+            "pid": os.getpid(),
+            "command": list(command),
+            "changes": {name: list(pair) for name, pair in (changes or {}).items()},
+            "why": why,
+            "versions": versions(),
+        }
+        self.update(
+            format=FORMAT,
+            status="running",
+            reason=None,
+            ended=None,
+            score=None,
+            solved=None,
+            env_steps=env_steps,
+            host=process.host(),
+            pid=os.getpid(),
+            resumes=[*info["resumes"], session],
+        )
+        cut_lines(self.metrics_path, lambda row: row.get("env_steps", 0) <= env_steps)
+        self.write_config(config)
+        self.event("resume", {key: session[key] for key in ("env_steps", "changes", "why", "by")})
+        return self
+
+    def update(self, **fields: Any) -> None:
+        """Change entries of run.json."""
+        lock.check(self.folder)
+        info = identity.read(self.folder)
+        del info["tags"]  # those are files of their own
+        write_json(self._identity, {**info, "heartbeat": identity.now(), **fields})
+
+    def finish(self, status: str, **fields: Any) -> None:
+        """The last word of a session: everything is on the disk, and others may have the run."""
+        for path in (self.metrics_path, self.events_path):
+            with suppress(OSError):
+                sync(path)
+        now = identity.now()
+        self.update(status=status, heartbeat=now, ended=now, **fields)
+        lock.release(self.folder)
+
+    def event(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Something worth remembering: an evaluation, a note, a stop."""
+        with LineWriter(self.events_path) as events:
+            events.write({"time": identity.now(), "event": kind, **data})
+
+    def write_config(self, config: RunConfig) -> None:
+        write_atomic(self.folder / "config.yaml", to_yaml(config.as_data()))
+
+    # --- by anybody ------------------------------------------------------------------------------
+
+    def tag(self, name: str) -> None:
+        """A word to find the run by."""
+        if not _TAG.fullmatch(name):
+            raise UserError(
+                f"'{name}' cannot be a tag: a letter, then letters, digits, dots, dashes, "
+                "underscores, 64 at most"
+            )
+        path = self.folder / "tags" / name
+        try:
+            path.parent.mkdir(exist_ok=True)
+            path.touch()
+        except OSError as error:
+            raise cannot_write(path, error) from error
+
+    def untag(self, name: str) -> None:
+        there = identity.tags(self.folder)
+        if name not in there:
+            has = f"it has {', '.join(there)}" if there else "it has none"
+            raise UserError(f"run {self.id} has no tag '{name}'; {has}")
+        with suppress(FileNotFoundError):
+            (self.folder / "tags" / name).unlink()
+
+    def trainer(self) -> str | None:
+        """The living process that trains it, in words."""
+        holder = lock.living_holder(self.folder, identity.read(self.folder))
+        return str(holder) if holder else None
 
 
 def all_runs() -> list[Run]:
     """Every run in the folder of runs, newest first."""
-    folders = home().iterdir() if home().is_dir() else ()
-    found = [Run(folder) for folder in folders if (folder / "run.json").is_file()]
-    return sorted(found, key=lambda run: run.id, reverse=True)
+    return [Run(home() / info["id"]) for info in registry.listing().infos]
 
 
 def select(selector: str) -> Run:
-    """`@last`, `@last:<env>`, an id, or the beginning of one."""
-    runs = all_runs()
-    if selector.startswith("@"):
-        return _by_word(selector, runs)
-    matches = [run for run in runs if run.id.startswith(selector)]
-    exact = [run for run in matches if run.id == selector]
-    if exact or len(matches) == 1:
-        return (exact or matches)[0]
-    if matches:
-        raise UserError(
-            f"'{selector}' fits {len(matches)} runs: {', '.join(r.id for r in matches)}"
-        )
-    raise UserError(
-        f"there is no run '{selector}' in {home()}{did_you_mean(selector, [r.id for r in runs])}"
-    )
-
-
-def _by_word(selector: str, runs: list[Run]) -> Run:
-    word, _, env = selector.partition(":")
-    if word != "@last":
-        raise UserError(f"unknown selector '{selector}'; write @last, @last:<env> or a run's id")
-    for run in runs:
-        if not env or run.info()["env"] == env:
-            return run
-    what = f"run of {env}" if env else "run"
-    envs = {run.info()["env"] for run in runs}
-    raise UserError(f"there is no {what} in {home()}{did_you_mean(env, envs) if env else ''}")
+    """The run that is meant: see selectors.py for the forms."""
+    folder = selectors.as_folder(selector)
+    if folder and folder.name != selector:
+        return Run(folder)
+    listing = registry.listing()
+    if selector in listing.problems:
+        raise UserError(listing.problems[selector])
+    try:
+        return Run(home() / selectors.choose(selector, listing.infos))
+    except UserError:
+        if folder:
+            return Run(folder)
+        raise
 
 
 def _new_folder(parent: Path) -> Path:
@@ -171,28 +276,3 @@ def _new_folder(parent: Path) -> Path:
         except OSError as error:
             raise UserError(f"cannot make a run folder in {parent}: {error}") from error
         return folder
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def _age_s(time: str) -> float:
-    return (datetime.now(UTC) - datetime.fromisoformat(time)).total_seconds()
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):
-        return "unknown"  # containers without a user database
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version(), "platform": sys.platform}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found

@@ -1,66 +1,67 @@
-"""Plain lines on the terminal: a header, progress about once a second, every evaluation."""
+"""What a person sees of a run: a live table on a terminal, plain lines anywhere else."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from time import monotonic
-from typing import Any, Final
+from typing import Any
 
 from rich.console import Console as Terminal
 
-from spotter.recorder import Ending, Row, Start
+from spotter.display.live import LiveTable
+from spotter.display.plain import Plain
+from spotter.recorder import Ending, Row, Sink, Start
 from spotter.types import Evaluation
-
-_EVERY_S: Final = 1.0
-_COLUMNS: Final = (
-    ("score", "train/score", "{:.1f}"),
-    ("length", "train/length", "{:.0f}"),
-    ("entropy", "policy/entropy", "{:.3f}"),
-    ("kl", "policy/approx_kl", "{:.4f}"),
-    ("expl.var", "value/explained_variance", "{:.2f}"),
-    ("steps/s", "time/fps", "{:.0f}"),
-)
 
 
 class Console:
-    """Readable progress for a person, and for a log file."""
+    """Readable progress, in the way the terminal allows."""
 
-    def __init__(self, terminal: Terminal | None = None) -> None:
-        self._terminal = terminal or Terminal(highlight=False)
-        self._last = 0.0
+    def __init__(
+        self, terminal: Terminal | None = None, clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._terminal = terminal or _standard_output()
+        way = LiveTable if _redraws(self._terminal) else Plain
+        self._way: Sink = way(self._terminal, clock)
 
     def open(self, start: Start) -> None:
-        config = start.config
-        steps = config.budget.env_steps
-        budget = f"{steps:,} env steps" if steps else "no step limit"
-        self._terminal.print(
-            f"[bold]{config.env.id}[/] · {config.algo.name} · {config.env.count} copies · "
-            f"{budget} · seed {config.seed}"
-        )
-        names = "".join(f"{name:>10}" for name, _, _ in _COLUMNS)
-        self._terminal.print(f"[dim]{'env steps':>12}{names}[/]")
+        with self._while_it_lasts():
+            self._way.open(start)
 
     def note(self, text: str) -> None:
-        self._terminal.print(f"[yellow]note:[/] {text}")
+        with self._while_it_lasts():
+            self._way.note(text)
 
     def row(self, row: Row) -> None:
-        if monotonic() - self._last < _EVERY_S:
-            return
-        self._last = monotonic()
-        cells = (
-            form.format(row.metrics[key]) if key in row.metrics else "-"
-            for _, key, form in _COLUMNS
-        )
-        self._terminal.print(f"{row.env_steps:>12,}{''.join(f'{cell:>10}' for cell in cells)}")
+        with self._while_it_lasts():
+            self._way.row(row)
 
     def evaluation(self, evaluation: Evaluation) -> None:
-        wanted = "" if evaluation.threshold is None else f" (solved at {evaluation.threshold:g})"
-        colour = "green" if evaluation.solved else "cyan"
-        self._terminal.print(
-            f"{evaluation.env_steps:>12,}  [{colour}]{evaluation.seeds} score "
-            f"{evaluation.score:.2f}[/] over {len(evaluation.scores)} held-out episodes{wanted}"
-        )
+        with self._while_it_lasts():
+            self._way.evaluation(evaluation)
 
     def event(self, kind: str, data: Mapping[str, Any]) -> None:
-        pass
+        with self._while_it_lasts():
+            self._way.event(kind, data)
 
     def close(self, ending: Ending | None) -> None:
-        pass
+        with self._while_it_lasts():
+            self._way.close(ending)
+
+    @contextmanager
+    def _while_it_lasts(self) -> Iterator[None]:
+        """A terminal may go away (a lost connection, a full disk): the run goes on without it."""
+        try:
+            yield
+        except OSError:
+            self._terminal.quiet = True
+
+
+def _standard_output() -> Terminal:
+    # FORCE_COLOR makes rich call a pipe a terminal; it asks for colours, not for cursor movement
+    return Terminal(highlight=False, force_interactive=None if sys.stdout.isatty() else False)
+
+
+def _redraws(terminal: Terminal) -> bool:
+    """Whether lines can be drawn anew, with bars and lines beyond ASCII."""
+    return terminal.is_terminal and terminal.is_interactive and terminal.encoding.startswith("utf")

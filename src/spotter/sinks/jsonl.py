@@ -1,6 +1,7 @@
 """The truth: every row and every event of a run, appended to its folder at full precision."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from time import monotonic
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ class Jsonl:
         self._run = run
         self._rows: LineWriter | None = None
         self._last_beat = monotonic()
+        self._alerted: set[str] = set()
 
     def open(self, start: Start) -> None:
         self._rows = LineWriter(self._run.metrics_path)
@@ -28,14 +30,11 @@ class Jsonl:
 
     def row(self, row: Row) -> None:
         assert self._rows is not None, "rows come after open()"
-        self._rows.write(
-            {
-                "update": row.update,
-                "env_steps": row.env_steps,
-                "vector_steps": row.vector_steps,
-                **row.metrics,
-            }
-        )
+        self._rows.write(row.as_data())
+        for alert in row.alerts:
+            if alert.id not in self._alerted:
+                self._alerted.add(alert.id)
+                self._run.event("alert", {**asdict(alert), "env_steps": row.env_steps})
         if monotonic() - self._last_beat >= _HEARTBEAT_S:
             self._last_beat = monotonic()
             self._run.update(env_steps=row.env_steps)
@@ -49,3 +48,10 @@ class Jsonl:
     def close(self, ending: Ending | None) -> None:
         if self._rows is not None:
             self._rows.close()
+        if ending is not None:
+            counts = [
+                {**asdict(count.last), "updates": count.updates, "share": count.share}
+                for count in ending.alerts
+            ]
+            self._run.event("alerts", {"counts": counts})
+            self._run.event("end", {"reason": ending.reason, "env_steps": ending.env_steps})

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from spotter.config import EnvConfig
+from spotter.envs.slices import EnvError
 from spotter.envs.vector import VectorEnv
-from spotter.testing.scripted import ACTIONS, ID, LENGTHS, End, Transition, script
-from spotter.types import Episode
+from spotter.testing.scripted import ACTIONS, FAULTY_ID, ID, LENGTHS, End, Transition, script
+from spotter.types import Episode, Tape
 
 MakeBackend = Callable[[EnvConfig, int], VectorEnv]
 """A back-end with that many copies of that environment, in training mode, without signals."""
@@ -34,10 +35,18 @@ def check_backend(make_backend: MakeBackend) -> None:
     check_manual_reset(make_backend)
     check_inactive_copies(make_backend)
     check_seeding(make_backend)
+    check_lost_copies(make_backend)
+    check_last_straw(make_backend)
+    check_tapes(make_backend)
+    check_unknown_tapes(make_backend)
 
 
 def scripted(**kwargs: Any) -> EnvConfig:
     return EnvConfig(id=ID, family="gymnasium", kwargs=kwargs)
+
+
+def faulty(restarts: int = 1, **kwargs: Any) -> EnvConfig:
+    return EnvConfig(id=FAULTY_ID, family="gymnasium", kwargs=kwargs, restarts=restarts)
 
 
 def random_actions(steps: int, count: int = len(SEEDS)) -> npt.NDArray[np.int64]:
@@ -184,3 +193,102 @@ def _starts(vector: VectorEnv, seeds: Sequence[int]) -> npt.NDArray[Any]:
             assert vector.buffers.truncated.all()
             starts.append(vector.buffers.obs["obs"].copy())
     return np.array(starts)
+
+
+def check_lost_copies(make_backend: MakeBackend) -> None:
+    """A copy that fails loses that step and no other, is replaced, and is reported once."""
+    actions = random_actions(12)
+    env = faulty(seed=SEEDS[1], episode=2, step=2)  # in the fifth step
+    with make_backend(env, len(SEEDS)) as vector:
+        vector.reset(SEEDS)
+        for step, (taken, expected) in enumerate(zip(actions, truth(actions), strict=True), 1):
+            episodes = vector.step(taken)
+            buffers = vector.buffers
+            assert buffers.lost.tolist() == [False, step == 5, False]
+            for row in (0, 2):
+                assert tuple(buffers.obs["obs"][row]) == expected[row].shown.numbers
+                assert buffers.reward[row] == expected[row].after.reward
+            if step == 5:
+                _check_replacement(vector, episodes)
+        faults = vector.take_faults()
+        assert [(fault.copy, fault.kind) for fault in faults] == [(1, "raised")]
+        assert f"environment copy 1 (seed {SEEDS[1]}, step 1 of its episode" in faults[0].text
+        assert "RuntimeError: the wheels came off" in faults[0].text
+        assert "in _spoilt" in faults[0].traceback, "it leads into the environment's own code"
+        assert faults[0].tape is not None
+        assert [int(action) for action in faults[0].tape.actions] == actions[:5, 1].tolist()
+        assert not vector.take_faults()
+
+
+def _check_replacement(vector: VectorEnv, episodes: list[Episode]) -> None:
+    buffers = vector.buffers
+    seed, *rest = buffers.obs["obs"][1].tolist()
+    assert seed not in SEEDS and rest == [0, 0, -1], "the first moment of a new script"
+    assert buffers.reward[1] == 0 and not buffers.terminated[1] and not buffers.truncated[1]
+    assert 1 not in [episode.env for episode in episodes]
+
+
+def check_last_straw(make_backend: MakeBackend) -> None:
+    """One failure more than `env.restarts` raises, and is still among the faults."""
+    ones = np.ones(len(SEEDS), dtype=np.int64)
+    with make_backend(faulty(failure="nan reward", restarts=3), len(SEEDS)) as vector:
+        vector.reset(SEEDS)
+        vector.step(ones)
+        assert vector.buffers.lost.all() and not vector.buffers.reward.any()
+        assert [fault.kind for fault in vector.take_faults()] == ["nan"] * 3
+        try:
+            vector.step(ones)
+        except EnvError as error:
+            assert error.fault is not None and error.fault.tape is not None
+            assert "returned a reward of nan" in str(error)
+        else:
+            raise AssertionError("the fourth failure must raise")
+        assert vector.take_faults(), "the fault that raised is handed over as well"
+
+
+def check_tapes(make_backend: MakeBackend) -> None:
+    """Other copies, brought to where these are, go on bit for bit, over episodes' ends too."""
+    cart = EnvConfig(id="CartPole-v1", family="gymnasium")
+    for env, steps in ((scripted(masks=True), 1), (scripted(masks=True), 8), (cart, 150)):
+        _check_tapes(make_backend, env, random_actions(steps + 60) % 2, steps)
+
+
+def _check_tapes(
+    make_backend: MakeBackend, env: EnvConfig, actions: npt.NDArray[np.int64], steps: int
+) -> None:
+    with make_backend(env, len(SEEDS)) as first, make_backend(env, len(SEEDS)) as second:
+        first.reset(SEEDS)
+        for taken in actions[:steps]:
+            first.step(taken)
+        second.reset((1, 2, 3))
+        second.step(actions[0])
+        for _ in range(2):  # a copy that was played to a point can be played to it again
+            assert second.play(first.tapes()).all()
+            assert not second.buffers.lost.any() and not second.buffers.terminated.any()
+            _check_same(first, second)
+        for taken in actions[steps:]:
+            assert first.step(taken) == second.step(taken)
+            assert (first.buffers.reward == second.buffers.reward).all()
+            _check_same(first, second)
+        for a, b in zip(first.tapes(), second.tapes(), strict=True):
+            assert a.seed == b.seed and np.array_equal(a.actions, b.actions)
+
+
+def _check_same(first: VectorEnv, second: VectorEnv) -> None:
+    for path, leaf in first.buffers.obs.items():
+        assert (leaf == second.buffers.obs[path]).all()
+    assert (first.buffers.signals_start == second.buffers.signals_start).all()
+    if first.buffers.mask is not None:
+        assert (first.buffers.mask == second.buffers.mask).all()
+
+
+def check_unknown_tapes(make_backend: MakeBackend) -> None:
+    """A tape without a beginning starts a new episode; one with a seed alone starts at the seed."""
+    tapes = [Tape({}, 77, ()), Tape({}, None, ()), Tape({}, 88, (np.array(1), np.array(2)))]
+    with make_backend(scripted(lengths=[9]), len(SEEDS)) as vector:
+        vector.reset(SEEDS)
+        assert vector.play(tapes).tolist() == [True, False, True]
+        obs = vector.buffers.obs["obs"].tolist()
+        assert obs[0] == [77, 0, 0, -1] and obs[2] == [88, 0, 2, 2]
+        assert obs[1][0] not in SEEDS and obs[1][1:] == [0, 0, -1]
+        assert not vector.buffers.lost.any() and not vector.take_faults()

@@ -2,9 +2,13 @@
 
 Its observation says which seed, episode and step it belongs to and which action led there, so a
 transition that was mixed up, dropped, repeated or overwritten cannot go unnoticed. `script` is
-the same story told without an environment: what a back-end must deliver.
+the same story told without an environment: what a back-end must deliver. `Faulty-v0` follows the
+script up to a given step and then fails in a given way.
 """
 
+import os
+import signal
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -14,7 +18,10 @@ import numpy as np
 from gymnasium import spaces as gs
 
 End = Literal["terminated", "truncated", "both"]
+Failure = Literal["raises", "nan reward", "nan observation", "hangs", "crashes", "exits"]
 ID: Final = "spotter.testing.scripted:Scripted-v0"
+FAULTY_ID: Final = "spotter.testing.scripted:Faulty-v0"
+EXIT_CODE: Final = 3
 LENGTHS: Final = (1, 2, 3)
 ACTIONS: Final = 3
 
@@ -107,21 +114,25 @@ class Scripted(gym.Env[Any, int]):
         self.action_space: gs.Space[Any] = gs.Discrete(ACTIONS)
         self._numbers = np.zeros(4, np.float32)
         self._picture = np.zeros((6, 5, 3), np.uint8)
-        self.now = Moment(0, -1, 0)
+        self._now = (0, -1, 0, -1)
+
+    @property
+    def now(self) -> Moment:
+        return Moment(*self._now)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         episode = 0 if seed is not None else self.now.episode + 1
-        self.now = Moment(self.now.seed if seed is None else seed, episode, 0)
+        self._now = (self.now.seed if seed is None else seed, episode, 0, -1)
         return self._observe(), self._info()
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         before = self.now
         if before.step >= self.lengths[before.episode % len(self.lengths)]:
             raise RuntimeError("stepped after the end of an episode")
-        self.now = Moment(before.seed, before.episode, before.step + 1, int(action))
+        self._now = (before.seed, before.episode, before.step + 1, int(action))
         is_end = self.now.step == self.lengths[before.episode % len(self.lengths)]
         end = self.ends[before.episode % len(self.ends)]
         terminated, truncated = is_end and end != "truncated", is_end and end != "terminated"
@@ -140,5 +151,56 @@ class Scripted(gym.Env[Any, int]):
         return {"action_mask": np.array(self.now.mask, np.int8)} if self.masks else {}
 
 
-if "Scripted-v0" not in gym.registry:
-    gym.register(id="Scripted-v0", entry_point="spotter.testing.scripted:Scripted")
+class Faulty(Scripted):
+    """Fails at one point of its script; `seed` None: whatever the seed, `step` 0: in `reset`."""
+
+    def __init__(
+        self,
+        failure: Failure = "raises",
+        seed: int | None = None,
+        episode: int = 0,
+        step: int = 1,
+        **script: Any,
+    ) -> None:
+        super().__init__(**script)
+        self.failure = failure
+        self.bad_seed, self.bad_episode, self.bad_step = seed, episode, step
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        obs, info = super().reset(seed=seed)
+        obs, _ = self._spoilt(obs, 0.0)
+        return obs, info
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        obs, reward, terminated, truncated, info = super().step(action)
+        obs, reward = self._spoilt(obs, reward)
+        return obs, reward, terminated, truncated, info
+
+    def _spoilt(self, obs: Any, reward: float) -> tuple[Any, float]:
+        now = self.now
+        is_seed = self.bad_seed in (None, now.seed)
+        if not is_seed or (now.episode, now.step) != (self.bad_episode, self.bad_step):
+            return obs, reward
+        if self.failure == "raises":
+            raise RuntimeError("the wheels came off")
+        if self.failure == "nan reward":
+            return obs, float("nan")
+        if self.failure == "nan observation":
+            return np.full_like(obs, np.inf), reward
+        _take_the_process_along(self.failure)
+        return obs, reward
+
+
+def _take_the_process_along(failure: Failure) -> None:
+    while failure == "hangs":
+        time.sleep(0.05)
+    if failure == "crashes" and os.name == "posix":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    os._exit(EXIT_CODE)
+
+
+for _class in (Scripted, Faulty):
+    if f"{_class.__name__}-v0" not in gym.registry:
+        gym.register(id=f"{_class.__name__}-v0", entry_point=f"{__name__}:{_class.__name__}")

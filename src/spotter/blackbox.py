@@ -1,0 +1,229 @@
+"""The black box: a folder with what it takes to see a failed environment copy fail again.
+
+`001-copy3-raised/` holds fault.json (what happened, the tape, the config, versions), traceback.txt
+and README.txt. A replay runs in a process of its own, so that crashes and hangs stay harmless.
+Nothing is unpickled from the folder; but a replay runs the environment its config names, so look
+at what strangers send you.
+"""
+
+import base64
+import contextlib
+import multiprocessing as mp
+import re
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spotter import packing
+from spotter.config import RunConfig, validate
+from spotter.envs.layout import Layout, assemble
+from spotter.envs.make import Recipe
+from spotter.envs.process import ending
+from spotter.envs.slices import EnvError, Slice
+from spotter.rundir.files import read_json, write_atomic, write_json
+from spotter.types import Fault, Tape, UserError
+from spotter.versions import versions
+
+FORMAT: Final = 1
+_SHOWN: Final = 8
+_START_S: Final = 120.0  # a process that imports an environment's libraries takes its time
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a replay showed."""
+
+    reproduced: bool
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """An opened black box."""
+
+    fault: Fault
+    config: RunConfig
+    training: bool
+    """False for a copy that was evaluating: those lack train-only wrappers and signals."""
+
+
+def write(folder: Path, fault: Fault, config: RunConfig, *, training: bool = True) -> Path:
+    """A new folder in `folder` for this fault; returns it."""
+    box = _new_folder(folder, f"copy{fault.copy}-{fault.kind}")
+    data = {
+        "format": FORMAT,
+        "copy": fault.copy,
+        "kind": fault.kind,
+        "text": fault.text,
+        "traceback": fault.traceback,
+        "training": training,
+        "tape": None if fault.tape is None else _pack(fault.tape),
+        "config": config.as_data(),
+        "versions": versions(),
+    }
+    write_json(box / "fault.json", data)
+    write_atomic(box / "traceback.txt", f"{fault.text}\n\n{fault.traceback}")
+    write_atomic(box / "README.txt", f"To see it fail again: spotter blackbox {box}\n")
+    return box
+
+
+def _new_folder(parent: Path, name: str) -> Path:
+    number = 1 + max((int(old.name[:3]) for old in parent.glob("[0-9][0-9][0-9]-*")), default=0)
+    while True:
+        box = parent / f"{number:03d}-{name}"
+        try:
+            box.mkdir(parents=True)
+        except FileExistsError:
+            number += 1
+        else:
+            return box
+
+
+def _pack(tape: Tape) -> dict[str, Any]:
+    fields = {"start": tape.start, "seed": tape.seed, "actions": np.array(tape.actions)}
+    data, arrays = packing.pack(fields)
+    return {"data": data, "arrays": {key: _as_text(array) for key, array in arrays.items()}}
+
+
+def _as_text(array: npt.NDArray[Any]) -> dict[str, Any]:
+    content = base64.b64encode(array.tobytes()).decode()
+    return {"dtype": array.dtype.str, "shape": list(array.shape), "base64": content}
+
+
+def _unpack(packed: dict[str, Any]) -> Tape:
+    arrays = {
+        key: np.frombuffer(base64.b64decode(text["base64"]), text["dtype"]).reshape(text["shape"])
+        for key, text in packed["arrays"].items()
+    }
+    fields = packing.unpack(packed["data"], arrays)
+    return Tape(fields["start"], fields["seed"], tuple(fields["actions"]))
+
+
+def read(box: Path) -> Box:
+    """What `write` was given; `UserError` if this is no black box."""
+    path = box / "fault.json"
+    if not path.is_file():
+        raise UserError(f"{box} is no black box: there is no {path.name} in it")
+    try:
+        data = read_json(path)
+        if data["format"] > FORMAT:
+            raise UserError(f"{box} has format {data['format']}; update Spotter to read it")
+        tape = None if data["tape"] is None else _unpack(data["tape"])
+        fault = Fault(data["copy"], data["kind"], data["text"], data["traceback"], tape)
+        return Box(fault, validate(data["config"]), bool(data["training"]))
+    except UserError:
+        raise
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UserError(f"{path} cannot be read: {type(error).__name__}: {error}") from error
+
+
+def replay(box: Path, timeout_s: float = 30.0, say: Callable[[str], None] = print) -> Verdict:
+    """Play the tape in a process of its own; a step that takes longer than `timeout_s` hangs."""
+    fault = read(box).fault
+    if fault.tape is None or not (fault.tape.start or fault.tape.seed is not None):
+        raise UserError(f"{box} holds no tape: nobody knows what led to this failure")
+    context = mp.get_context("spawn")
+    here, there = context.Pipe()
+    child = context.Process(target=_play, args=(there, str(box)), daemon=True)
+    child.start()
+    there.close()
+    last: deque[str] = deque(maxlen=_SHOWN)
+    try:
+        seen, step = _follow(here, child, timeout_s, last)
+    finally:
+        child.kill()
+        child.join()
+        here.close()
+    for line in last:
+        say(line)
+    return _judge(fault, seen, step)
+
+
+def _follow(
+    pipe: Connection, child: Any, timeout_s: float, last: deque[str]
+) -> tuple[Fault | None, int]:
+    """How the child fails, if it does, and at which step of the tape."""
+    step, patience = 0, _START_S
+    while True:
+        if not pipe.poll(patience):
+            return Fault(0, "hung", f"did not return for {patience:g} s", "", None), step
+        try:
+            word, value = pipe.recv()
+        except (EOFError, OSError):
+            child.join(5)
+            return Fault(0, "died", f"died with {ending(child.exitcode)}", "", None), step
+        if word == "user error":
+            raise UserError(value)
+        if word == "fault":
+            return value, step
+        if word == "over":
+            return None, step
+        patience = timeout_s
+        if word == "step":
+            step, action = value
+            last.append(f"step {step}: action {action}")
+        elif word == "paid":
+            last[-1] += f", reward {value:g}"
+
+
+def _judge(fault: Fault, seen: Fault | None, step: int) -> Verdict:
+    assert fault.tape is not None
+    due = len(fault.tape.actions)
+    if seen is None:
+        return Verdict(False, f"nothing failed in {due} steps; at the time, {fault.text}")
+    same = (seen.kind, _error(seen), step) == (fault.kind, _error(fault), due)
+    if same:
+        return Verdict(True, f"it {_what(seen)} again at step {step}")
+    return Verdict(False, f"it {_what(seen)} at step {step} of {due}; at the time, {fault.text}")
+
+
+def _what(seen: Fault) -> str:
+    if seen.kind == "raised":
+        return f"raised {_error(seen)}"
+    return "returned what is not finite" if seen.kind == "nan" else seen.text
+
+
+def _error(fault: Fault) -> str:
+    """The name of the exception, where there was one."""
+    found = re.search(r"\) raised (\w+):", fault.text)
+    return found[1] if found else ""
+
+
+def _play(pipe: Connection, box: str) -> None:
+    """Body of the child: the copy as it was built for the run, the tape action by action."""
+    with contextlib.suppress(ConnectionError):
+        try:
+            opened = read(Path(box))
+            _play_tape(pipe, opened)
+            pipe.send(("over", None))
+        except UserError as error:
+            pipe.send(("user error", str(error)))
+        except EnvError as error:
+            pipe.send(("fault", error.fault))
+
+
+def _play_tape(pipe: Connection, opened: Box) -> None:
+    config, tape = opened.config, opened.fault.tape
+    assert tape is not None
+    signals = config.reward.signals if opened.training else ()
+    build = Recipe(config.env, signals, training=opened.training).build
+    probe = build()
+    layout = Layout.of(probe)
+    probe.close()
+    fields = layout.fields(1)
+    buffers = assemble({name: np.zeros(shape, dtype) for name, (shape, dtype) in fields.items()})
+    lanes = Slice([build()], buffers, build)
+    pipe.send(("ready", None))
+    lanes.rewind(0, tape)
+    for step, action in enumerate(tape.actions, 1):
+        pipe.send(("step", (step, np.asarray(action).tolist())))
+        buffers.action[0] = action
+        lanes.step()
+        pipe.send(("paid", float(buffers.reward[0])))
+    lanes.close()

@@ -1,0 +1,39 @@
+"""`spotter blackbox`: see a failed environment copy fail again."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+NOT_REPRODUCED = 1
+
+
+def run(
+    folder: Annotated[
+        str, typer.Argument(metavar="FOLDER", help="A folder in runs/<id>/blackbox/.")
+    ],
+    timeout: Annotated[
+        str,
+        typer.Option("--timeout", metavar="SECONDS", help="A step that takes longer hangs."),
+    ] = "30",
+) -> None:
+    """Replay a failure of an environment; exit 1 if it does not happen again."""
+    from spotter import blackbox
+
+    verdict = blackbox.replay(Path(folder), _seconds(timeout), typer.echo)
+    typer.echo(verdict.sentence)
+    if not verdict.reproduced:
+        sys.exit(NOT_REPRODUCED)
+
+
+def _seconds(text: str) -> float:
+    from spotter.types import UserError
+
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise UserError(f"--timeout should be a number of seconds above 0, got '{text}'")
+    return seconds

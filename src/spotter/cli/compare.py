@@ -1,0 +1,105 @@
+"""`spotter compare` and `spotter diff`: runs side by side, and what is different about them."""
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from spotter.cli import table
+from spotter.cli.runs import SELECTOR, Selector, Selectors
+from spotter.cli.words import count, duration, number
+
+if TYPE_CHECKING:
+    from spotter.rundir.compare import Group, Interval, Outcome
+    from spotter.rundir.run import Run
+
+_COLUMNS: Final = (
+    "run", "recipe", "seed", "score", "over episodes", "on", "to threshold", "env steps",
+    "time", "steps/s",
+)  # fmt: skip
+_LABEL, _CELL = 13, 22
+
+
+def compare(selectors: Selectors) -> None:
+    """Compare outcomes of runs, then the settings they differ in.
+
+    The interval of one run is over its episodes: how sure that score is. Give several seeds of the
+    same settings to see an interval over seeds: how good the recipe is.
+    """
+    from spotter.rundir import compare as comparing
+
+    runs = _distinct(selectors)
+    outcomes = [comparing.outcome(run) for run in runs]
+    _echo_outcomes([_row(outcome) for outcome in outcomes])
+    for group in comparing.groups(outcomes):
+        typer.echo(_over_seeds(group))
+    for warning in comparing.warnings(outcomes):
+        typer.echo(f"note: {warning}")
+    differences = comparing.differing([run.settings() for run in runs])
+    if differences:
+        typer.echo("")
+        rows = [[name, *values] for name, values in differences.items()]
+        table.show(["setting", *(run.id for run in runs)], rows, header=True)
+
+
+def _echo_outcomes(rows: list[list[str]]) -> None:
+    """A line per run; on a terminal a column per run, like the settings below, while they fit."""
+    if _LABEL + len(rows) * _CELL > table.width():
+        table.show(_COLUMNS, rows, wraps=("recipe",), header=True)
+    else:
+        names, *lines = zip(_COLUMNS, *rows, strict=True)
+        table.show(names, lines)
+
+
+def _distinct(selectors: list[str]) -> "list[Run]":
+    from spotter.rundir.run import select
+    from spotter.types import UserError
+
+    runs = {run.folder.resolve(): run for run in map(select, selectors)}
+    if len(runs) < 2:
+        raise UserError("compare needs two different runs or more")
+    return list(runs.values())
+
+
+def _row(outcome: "Outcome") -> list[str]:
+    info, score = outcome.info, outcome.score
+    steps = outcome.steps_to_threshold
+    return [
+        info["id"],
+        info["address"],
+        str(info["seed"]),
+        number(score.mean) if score else "-",
+        f"{_half(score)} (95 %)" if score and score.half is not None else "-",
+        outcome.seeds or "-",
+        "-" if steps is None else count(steps),
+        count(info["env_steps"]),
+        duration(outcome.seconds),
+        "-" if outcome.fps is None else count(round(outcome.fps)),
+    ]
+
+
+def _half(interval: "Interval") -> str:
+    return "-" if interval.half is None else f"± {number(interval.half)}"
+
+
+def _over_seeds(group: "Group") -> str:
+    info = group.outcomes[0].info
+    seeds = ", ".join(map(str, sorted(outcome.info["seed"] for outcome in group.outcomes)))
+    return (
+        f"{info['address']}: {number(group.score.mean)} {_half(group.score)} "
+        f"(95 % over {group.score.count} seeds: {seeds})"
+    )
+
+
+def diff(
+    one: Selector,
+    other: Annotated[str, typer.Argument(metavar="OTHER", help=SELECTOR)],
+) -> None:
+    """Print the settings, then the versions, in which two runs differ: name, first, second."""
+    from spotter.rundir.compare import differing
+    from spotter.rundir.run import select
+
+    runs = [select(one), select(other)]
+    rows = differing([run.settings() for run in runs])
+    rows |= differing([{"versions": run.info()["versions"]} for run in runs])
+    for name, values in rows.items():
+        typer.echo("\t".join(map(table.plain, (name, *values))))

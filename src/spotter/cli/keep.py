@@ -1,0 +1,125 @@
+"""Keeping order among runs: `spotter tag`, `rm`, `reindex`, `export`, `import`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spotter.cli.runs import Selector, Selectors, is_terminal
+from spotter.cli.words import plural
+
+if TYPE_CHECKING:
+    from spotter.rundir.run import Run
+
+
+def tag(
+    selector: Selector,
+    name: Annotated[str, typer.Argument(metavar="TAG", help="A word that begins with a letter.")],
+    remove: Annotated[bool, typer.Option("--remove", help="Take the tag off again.")] = False,
+) -> None:
+    """Give a run a tag to find it by; the newest run with a tag can be named by it."""
+    from spotter.rundir.run import select
+
+    run = select(selector)
+    if remove:
+        run.untag(name)
+    else:
+        run.tag(name)
+    typer.echo(f"{run.id} is {'no longer' if remove else 'now'} tagged {name}")
+
+
+def rm(
+    selectors: Selectors,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask; also where other runs began from it.")
+    ] = False,
+) -> None:
+    """Delete runs for good, with their checkpoints and videos."""
+    from spotter.rundir.registry import remove
+    from spotter.rundir.run import select
+    from spotter.types import UserError
+
+    runs = {run.id: run for run in map(select, selectors)}
+    for run in runs.values():
+        _refuse_to_delete(run)
+    forks = _forks(set(runs))
+    if not yes:
+        if forks:
+            parent, child = forks[0]
+            raise UserError(
+                f"run {child} began from {parent} and would lose its parent; "
+                "add --yes to delete it all the same"
+            )
+        if not is_terminal():
+            raise UserError("nobody is there to ask; add --yes to delete without asking")
+        what = ", ".join(runs) if len(runs) < 6 else plural(len(runs), "run")
+        if not typer.confirm(f"Delete {what}?"):
+            raise typer.Exit(1)
+    for run in runs.values():
+        remove(run.folder)
+        typer.echo(f"deleted {run.id}")
+
+
+def _refuse_to_delete(run: "Run") -> None:
+    from spotter.rundir.run import home
+    from spotter.types import UserError
+
+    if run.folder.parent.resolve() != home().resolve():
+        raise UserError(f"{run.folder} is not in {home()}; only runs in there are deleted")
+    trainer = run.trainer()
+    if trainer:
+        raise UserError(f"run {run.id} is being trained by {trainer}; stop it first")
+
+
+def _forks(doomed: set[str]) -> list[tuple[str, str]]:
+    """Parent and child, where the child stays."""
+    from spotter.rundir.registry import listing
+    from spotter.rundir.story import children
+
+    infos = listing().infos
+    return [
+        (parent, child)
+        for parent in sorted(doomed)
+        for child in children(parent, infos)
+        if child not in doomed
+    ]
+
+
+def reindex() -> None:
+    """Build the index of runs anew; it is only ever a shortcut, so nothing can be lost."""
+    from spotter.rundir.registry import INDEX
+    from spotter.rundir.registry import reindex as build
+    from spotter.rundir.run import home
+
+    there = build()
+    typer.echo(f"{plural(len(there.infos), 'run')} in {home() / INDEX}")
+    for problem in there.problems.values():
+        typer.echo(problem, err=True)
+
+
+def export(
+    selector: Selector,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="Where to; RUN's id.zip if left out.")
+    ] = None,
+) -> None:
+    """Write a run into one zip file, to keep or to send."""
+    from spotter.rundir.archive import export_run
+    from spotter.rundir.run import select
+
+    run = select(selector)
+    path = file or Path(f"{run.id}.zip")
+    left_out = export_run(run, path)
+    typer.echo(f"run {run.id} is in {path}")
+    if left_out:
+        typer.echo(f"left out, as no part of a run: {', '.join(left_out)}", err=True)
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `spotter export` wrote.")],
+) -> None:
+    """Unpack an exported run into the folder of runs; nothing in it is ever executed."""
+    from spotter.rundir.archive import import_run
+
+    run, is_new = import_run(file)
+    typer.echo(f"run {run.id} is {'now' if is_new else 'already'} in {run.folder}")

@@ -1,0 +1,227 @@
+"""What happens around `Training.step()`, as statements: evaluate, record, act, save, stop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal
+
+from spotter import diagnosis
+from spotter.checkpoint import Contents, Keeper
+from spotter.interrupts import Interrupts
+from spotter.interventions import Deed, Interventions, changed
+from spotter.recorder import Recorder, Row
+from spotter.rundir.run import Run
+from spotter.scoring import Scored, Scorer
+from spotter.types import Evaluation
+from spotter.video import CannotRender, save_video
+
+if TYPE_CHECKING:
+    from spotter.training import Training
+
+Reason = Literal["solved", "budget", "interrupted", "terminated", "alert"]
+
+
+@dataclass
+class Loop:
+    """One run under way."""
+
+    training: Training
+    scorer: Scorer
+    recorder: Recorder
+    interventions: Interventions
+    interrupts: Interrupts
+    run: Run | None
+    keeper: Keeper | None
+    threshold: float | None
+    next_evaluation: float = 0.0
+    reason: Reason | None = None
+    test: Evaluation | None = None
+    solved_by: Scored | None = None
+    _row: Row | None = None
+    _best: Evaluation | None = None
+    _can_film: bool = True
+    _saved_at: float = field(default_factory=monotonic)
+
+    def __post_init__(self) -> None:
+        config = self.training.config.eval
+        self.next_evaluation = max(config.every_steps or math.inf, config.after_steps)
+
+    def go(self) -> None:
+        """Until solved, spent, stopped or asked to stop; then `reason` and `test` are set."""
+        while self.reason is None and not self._is_spent():
+            self._once()
+        self.reason = self.reason or "budget"
+        if self.test is None and self.reason in ("budget", "alert"):
+            self._final_test()
+        if self.test is None:
+            self.reason = self.interrupts.requested or self.reason
+        self.save()
+        if self.keeper and self.test and not self.solved_by:
+            self._rank(self.test)
+        self._film_the_best()
+
+    def score_start(self, before: Mapping[str, Any] | None) -> None:
+        """A fork is scored before its first update: it should start where the other run was."""
+        evaluation = self.scorer.now(self.training.policy, 0, "eval")
+        if evaluation is None:
+            return
+        self.recorder.evaluation(evaluation)
+        was = f"; those weights were saved with {before['score']:g}" if before else ""
+        self.recorder.note(f"starts at a score of {evaluation.score:g}{was}")
+
+    def _is_spent(self) -> bool:
+        return self.training.env_steps >= (self.training.config.budget.env_steps or math.inf)
+
+    def _once(self) -> None:
+        update = self.training.step()
+        self._report_faults()
+        submitted = self._is_due(update.env_steps) and self._submit(update.env_steps)
+        scored = self.scorer.ready()
+        if self._is_spent() and not scored:
+            scored = self.scorer.wait()
+        if scored:
+            self._record(scored)
+        if self._is_spent() and self.reason is None:
+            self._final_test()
+        row = self._row = self.recorder.write(update)
+        pins = [self._do(deed) for deed in self.interventions.after(row, self.training.config)]
+        if submitted or any(pins) or self._save_is_due():
+            self.save(awaits_score=submitted and scored is None, pin=next(filter(None, pins), ""))
+        if scored and self.keeper:
+            self._keep(scored)
+        self.reason = self.reason or self.interrupts.requested
+
+    def _is_due(self, env_steps: int) -> bool:
+        if env_steps < self.next_evaluation:
+            return False
+        after = self.training.config.eval.after_score
+        if after is None or self.threshold is None:
+            return True
+        # A distance below the threshold, so that thresholds below 0 work as well.
+        wanted = self.threshold - (1 - after) * abs(self.threshold)
+        score = self.recorder.train_score
+        return score is not None and score >= wanted
+
+    def _submit(self, env_steps: int) -> bool:
+        if not self.scorer.submit(self.training.policy, env_steps):
+            return False  # busy, or asked to stop: still due after the next update
+        every = self.training.config.eval.every_steps or math.inf
+        self.next_evaluation = (env_steps // every + 1) * every
+        return True
+
+    def _record(self, scored: Scored) -> None:
+        for evaluation in filter(None, (scored.evaluation, scored.test)):
+            self.recorder.evaluation(evaluation)
+            if self.training.config.eval.mode == "inline":
+                self.recorder.spend("eval", evaluation.seconds)
+        if scored.test and scored.test.solved:
+            self.reason, self.test, self.solved_by = "solved", scored.test, scored
+
+    def _keep(self, scored: Scored) -> None:
+        """Scores go beside the weights they belong to, which may be older than the present ones."""
+        is_best = self._rank(scored.evaluation)
+        if scored.test:
+            self._rank(scored.test)
+        when = self.training.config.video.when
+        if when == "eval" or (when == "best" and is_best):
+            self._film(scored.evaluation, is_best)
+
+    def _rank(self, evaluation: Evaluation) -> bool:
+        assert self.keeper is not None
+        is_best = self.keeper.score(evaluation)
+        if is_best:
+            self._best = evaluation
+        return is_best
+
+    def _final_test(self) -> None:
+        late = self.scorer.wait()
+        if late:
+            self._record(late)
+            if self.keeper:
+                self._keep(late)
+        self.test = self.scorer.now(self.training.policy, self.training.env_steps, "test")
+        if self.test:
+            self.recorder.evaluation(self.test)
+            self.recorder.spend("eval", self.test.seconds)
+
+    def _do(self, deed: Deed) -> str:
+        """Carry out what the config consents to; returns why a snapshot is wanted, if it is."""
+        if deed.kind == "change":
+            before = dict(self.training.config.schedules())[deed.setting].model_dump()
+            self.training.retune(changed(self.training.config, deed.setting, deed.value))
+            self.recorder.retune(self.training.config)
+            change = {"setting": deed.setting, "before": before, "after": deed.value}
+            self.recorder.event("change", change | {"why": deed.why})
+        if deed.kind == "stop":
+            self.reason = self.reason or "alert"
+            self.recorder.note(f"stopped by {deed.why}, as alerts.actions asks")
+        return deed.why if deed.kind == "snapshot" else ""
+
+    def _save_is_due(self) -> bool:
+        every = self.training.config.checkpoint.every_s
+        return every is not None and monotonic() - self._saved_at >= every
+
+    def save(self, awaits_score: bool = False, pin: str = "") -> None:
+        """Everything that is needed to go on from here."""
+        if self.keeper is None or self._row is None:
+            return
+        training, algo = self.training, self.training.config.algo
+        assert training.collector.last is not None
+        gamma = algo.gamma.at(training.progress)
+        lam = getattr(algo, "lambda_", None)
+        contents = Contents(
+            env_steps=training.env_steps,
+            policy=training.policy,
+            trainer=self.state(),
+            row=self._row.as_data(),
+            table=diagnosis.table(
+                training.collector.last, gamma, lam.at(training.progress) if lam else 1.0
+            ),
+        )
+        seconds = self.keeper.save(contents, awaits_score, pin)
+        self._saved_at = monotonic()
+        self.recorder.spend("save", seconds)
+        self.recorder.event("checkpoint", {"env_steps": training.env_steps, "seconds": seconds})
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "training": self.training.state(),
+            "recorder": self.recorder.state(),
+            "interventions": self.interventions.state(),
+            "next_evaluation": self.next_evaluation,
+        }
+
+    def restore(self, state: Mapping[str, Any], row: Row) -> None:
+        """The rest of a resumed run; training itself is restored before."""
+        self.recorder.restore(state["recorder"])
+        self.next_evaluation = state["next_evaluation"]
+        self._row = row
+
+    def _report_faults(self) -> None:
+        for fault in self.training.vector.take_faults():
+            from spotter import blackbox
+
+            folder = None
+            if self.run:
+                folder = blackbox.write(self.run.folder / "blackbox", fault, self.training.config)
+            data = {"text": fault.text, "kind": fault.kind, "copy": fault.copy}
+            self.recorder.event("fault", data | {"folder": str(folder) if folder else None})
+
+    def _film_the_best(self) -> None:
+        if self.training.config.video.when == "end" and self._best:
+            self._film(self._best, True)
+
+    def _film(self, evaluation: Evaluation, is_best: bool) -> None:
+        if self.run is None or not self._can_film:
+            return
+        try:
+            film = save_video(self.run.folder, self.training.config, evaluation, best=is_best)
+        except CannotRender as error:
+            self._can_film = False
+            self.recorder.note(f"no videos: {error}")
+            return
+        data = {"file": film.path.name, "score": film.score, "best": is_best}
+        self.recorder.event("video", data | {"env_steps": evaluation.env_steps})

@@ -1,0 +1,276 @@
+"""How each alert looks at the evidence: it returns what it saw, or None where all is well.
+
+Numbers that are merely unusual are left alone. Where a sign has harmless explanations (a solved
+task, a learning rate that was meant to fade), the judge asks for them first: a false alarm costs
+more trust than silence.
+"""
+
+import math
+from typing import Final, NamedTuple
+
+from spotter.metrics.evidence import Evidence
+
+_KL_HIGH: Final = 0.05
+_KL_HIGH_UNCLIPPED: Final = 0.1
+_KL_LOW: Final = 1e-4
+_FADED: Final = 0.2
+"""A learning rate below this share of its peak was lowered on purpose."""
+_COLLAPSED: Final = 0.1
+_BOX_DROP_NATS: Final = 3.0
+
+
+class Seen(NamedTuple):
+    """What a judge objects to."""
+
+    metric: str
+    text: str
+
+
+def not_finite(e: Evidence) -> Seen | None:
+    if not e.unfinite:
+        return None
+    key, *others = e.unfinite
+    more = f", and {len(others)} more metrics like it" if others else ""
+    return Seen(key, f"{key} = {e.metrics[key]}{more}")
+
+
+def out_of_bounds(e: Evidence) -> Seen | None:
+    found = e.bounds.outside()
+    if not found:
+        return None
+    key, mean, (low, high) = found[0]
+    more = f", and {len(found) - 1} more metrics like it" if len(found) > 1 else ""
+    return Seen(key, f"{key} at {mean:.4g}, which cannot leave {low:.4g} … {high:.4g}{more}")
+
+
+def stuck_counter(e: Evidence) -> Seen | None:
+    if e.before is None or e.env_steps > e.before:
+        return None
+    return Seen("", f"{e.env_steps:,} env steps after {e.before:,} on the row before")
+
+
+def initial_action_mean(e: Evidence) -> Seen | None:
+    count, mean = e.facts.action_count, e.metrics.get("action/mean")
+    if not e.is_first or mean is None or count is None:
+        return None
+    uniform = (count - 1) / 2
+    by_chance = _uniform_std(count) / math.sqrt(max(1, e.env_steps))
+    if not abs(mean - uniform) > max(0.15 * (count - 1), 4 * by_chance):
+        return None
+    text = f"a mean action of {mean:.3g} from the fresh policy, where a uniform one has"
+    return Seen("action/mean", f"{text} {uniform:.3g}")
+
+
+def initial_action_std(e: Evidence) -> Seen | None:
+    count, std = e.facts.action_count, e.metrics.get("action/std")
+    if not e.is_first or std is None or count is None:
+        return None
+    uniform = _uniform_std(count)
+    by_chance = 0.45 * uniform / math.sqrt(max(1, e.env_steps))
+    if not abs(std - uniform) > max(0.2 * uniform, 4 * by_chance):
+        return None
+    text = f"a standard deviation of {std:.3g} among the fresh policy's actions, where a uniform"
+    return Seen("action/std", f"{text} one has {uniform:.3g}")
+
+
+def _uniform_std(count: int) -> float:
+    return math.sqrt((count**2 - 1) / 12)
+
+
+def entropy_collapse(e: Evidence) -> Seen | None:
+    entropy, start = e.recent("policy/entropy"), e.first("policy/entropy")
+    if entropy is None or start is None or not _is_collapsed(e) or e.promising:
+        return None
+    start = max(start, _most_entropy(e))
+    return Seen("policy/entropy", f"entropy at {entropy:.3g} nats, down from {start:.3g}")
+
+
+def _is_collapsed(e: Evidence) -> bool:
+    entropy, start = e.recent("policy/entropy"), e.first("policy/entropy")
+    if entropy is None or start is None:
+        return False
+    if e.facts.action_kind == "box":  # a density's entropy may be negative: no shares of it
+        return (start - entropy) / e.facts.action_dims > _BOX_DROP_NATS
+    return entropy < _COLLAPSED * max(start, _most_entropy(e))
+
+
+def _most_entropy(e: Evidence) -> float:
+    """Of a fresh policy; the first row may come too late to see it."""
+    facts = e.facts
+    if facts.action_count is None or facts.masked or not facts.fresh:
+        return -math.inf
+    return math.log(facts.action_count)
+
+
+def action_std_collapse(e: Evidence) -> Seen | None:
+    std, start = e.recent("policy/std"), e.first("policy/std")
+    if std is None or start is None or std > 0.05 * start or e.promising:
+        return None
+    return Seen("policy/std", f"actions with a mean std of {std:.3g}, down from {start:.3g}")
+
+
+def action_std_explosion(e: Evidence) -> Seen | None:
+    std, start = e.recent("policy/std"), e.first("policy/std")
+    if std is None or start is None or std < max(2.0, 2.5 * start):
+        return None
+    text = f"actions with a mean std of {std:.3g}, up from {start:.3g}, where bounds are ±1"
+    return Seen("policy/std", text)
+
+
+def kl_high(e: Evidence) -> Seen | None:
+    kl, target = e.recent("policy/approx_kl"), _target_kl(e)
+    limit = _KL_HIGH if e.facts.clips else _KL_HIGH_UNCLIPPED
+    if target is not None:
+        limit = 2 * target
+    if kl is None or kl <= limit:
+        return None
+    return Seen("policy/approx_kl", f"a mean KL of {kl:.3g} per update, above {limit:.3g}")
+
+
+def kl_low(e: Evidence) -> Seen | None:
+    kl, target = e.recent("policy/approx_kl"), _target_kl(e)
+    limit = _KL_LOW if target is None else min(_KL_LOW, target / 10)
+    if kl is None or kl >= limit or _is_still_on_purpose(e):
+        return None
+    return Seen("policy/approx_kl", f"a mean KL of {kl:.3g} per update, below {limit:.3g}")
+
+
+def _target_kl(e: Evidence) -> float | None:
+    return e.metrics.get("hp/algo.target_kl", e.facts.target_kl)
+
+
+def _is_still_on_purpose(e: Evidence) -> bool:
+    """A policy that hardly moves: because it need not, was told to, or no longer can."""
+    lr, peak = e.recent("hp/algo.lr"), e.facts.lr_peak or e.peak("hp/algo.lr")
+    faded = lr is not None and peak is not None and lr < _FADED * peak
+    return faded or e.promising or _is_collapsed(e)
+
+
+def kl_disagreement(e: Evidence) -> Seen | None:
+    k1, k3 = e.recent("policy/kl"), e.recent("policy/approx_kl")
+    if k1 is None or k3 is None:
+        return None
+    small, large = sorted((abs(k1), abs(k3)))
+    if large < 0.02 or large <= 2 * small:
+        return None
+    return Seen("policy/kl", f"two estimates of the same KL that differ: {k1:.3g} and {k3:.3g}")
+
+
+def clip_high(e: Evidence) -> Seen | None:
+    fraction, clip = e.recent("policy/clip_fraction"), e.recent("hp/algo.clip")
+    peak = e.peak("hp/algo.clip")
+    narrowed = clip is not None and peak is not None and clip < 0.5 * peak
+    if fraction is None or fraction <= 0.5 or narrowed:
+        return None
+    return Seen("policy/clip_fraction", f"{fraction:.0%} of the samples outside the clip range")
+
+
+def clip_low(e: Evidence) -> Seen | None:
+    fraction = e.recent("policy/clip_fraction")
+    if fraction is None or fraction >= 1e-3 or _is_still_on_purpose(e):
+        return None
+    return Seen("policy/clip_fraction", f"{fraction:.2%} of the samples outside the clip range")
+
+
+def explained_variance_low(e: Evidence) -> Seen | None:
+    explained = e.recent("value/explained_variance")
+    if explained is None or explained >= 0.01 or e.promising or not _returns_vary(e):
+        return None
+    key = "value/explained_variance"
+    return Seen(key, f"a critic that explains {explained:.3g} of the returns' variance")
+
+
+def _returns_vary(e: Evidence) -> bool:
+    """Of returns that are all alike there is nothing to explain."""
+    mean, std = e.recent("return/mean"), e.recent("return/std")
+    return mean is None or std is None or std > max(0.02 * abs(mean), 1e-6)
+
+
+def gradient_explosion(e: Evidence) -> Seen | None:
+    norm, usual = e.recent("grad/norm"), e.usual("grad/norm")
+    limit = e.metrics.get("hp/algo.max_grad_norm")
+    if norm is None:
+        return None
+    if limit is not None and norm > 1000 * limit:
+        text = f"gradients of norm {norm:.3g}, cut to algo.max_grad_norm = {limit:.3g}"
+        return Seen("grad/norm", text)
+    if usual is not None and norm > max(10.0, 50 * usual):
+        return Seen("grad/norm", f"gradients of norm {norm:.3g}, against {usual:.3g} as a rule")
+    return None
+
+
+def dead_units(e: Evidence) -> Seen | None:
+    dead, start = e.recent("net/dead_units"), e.first("net/dead_units")
+    if dead is None or start is None or e.metrics.get("obs/std", 1.0) == 0:
+        return None
+    # In images much never changes, so that a large share at the start means nothing.
+    too_many = dead > 0.5 and not e.facts.images and start < 0.999
+    if not too_many and dead < start + 0.25:
+        return None
+    return Seen("net/dead_units", f"{dead:.0%} of the units dead, {start:.0%} at the start")
+
+
+def samples_lost(e: Evidence) -> Seen | None:
+    lost = e.recent("rollout/lost")
+    if lost is None or lost < 0.05:
+        return None
+    return Seen("rollout/lost", f"{lost:.0%} of the samples lost to failing environments")
+
+
+def fps_drop(e: Evidence) -> Seen | None:
+    usual, now = e.usual("time/fps"), e.recent("time/fps")
+    if usual is None or now is None or now >= 0.5 * usual:
+        return None
+    return Seen("time/fps", f"{now:,.0f} env steps/s, against {usual:,.0f} as a rule")
+
+
+def score_flat(e: Evidence) -> Seen | None:
+    early = e.env_steps < 20_000 or e.metrics.get("run/progress", 1.0) < 0.2
+    if e.curve.quarters is None or e.reached or early:
+        return None
+    before, last = e.curve.quarters
+    spread, by_chance = max(before.std, last.std), math.hypot(before.error, last.error)
+    gain = last.mean - before.mean
+    if not -max(0.1 * spread, 3 * by_chance) <= gain <= min(0.1 * spread, 2 * by_chance):
+        return None
+    text = f"a score of {last.mean:.4g} in the last quarter of the run, {before.mean:.4g} in the"
+    return Seen("train/score", f"{text} one before")
+
+
+def score_falling(e: Evidence) -> Seen | None:
+    start, best, recent = e.curve.start, e.curve.best, e.curve.recent
+    if start is None or best is None or recent is None or e.reached:
+        return None
+    drop, gain = best.mean - recent.mean, best.mean - start.mean
+    if drop < 4 * math.hypot(best.error, recent.error) or drop <= 0:
+        return None
+    lost_half = gain >= start.std and drop >= 0.5 * gain
+    if not lost_half and drop < max(best.std, recent.std):
+        return None
+    return Seen("train/score", f"a score of {recent.mean:.4g}, down from {best.mean:.4g}")
+
+
+def reward_without_score(e: Evidence) -> Seen | None:
+    if e.curve.quarters is None or e.curve.reward_quarters is None or e.reached:
+        return None
+    (score, score_now), (reward, reward_now) = e.curve.quarters, e.curve.reward_quarters
+    falls = score.mean - score_now.mean
+    rises = reward_now.mean - reward.mean
+    if falls <= max(0.2 * score.std, 3 * math.hypot(score.error, score_now.error)):
+        return None
+    if rises <= max(0.2 * reward.std, 3 * math.hypot(reward.error, reward_now.error)):
+        return None
+    text = f"the learner's return up from {reward.mean:.4g} to {reward_now.mean:.4g} while the"
+    return Seen("train/reward", f"{text} score fell from {score.mean:.4g} to {score_now.mean:.4g}")
+
+
+def eval_below_train(e: Evidence) -> Seen | None:
+    recent = e.curve.recent
+    if recent is None or e.reached or len(e.evaluations) < 3:
+        return None
+    by_chance = recent.std * math.sqrt(1 / e.facts.eval_episodes + 1 / recent.n)
+    gap = max(recent.std, 3 * by_chance, 0.05 * abs(recent.mean))
+    if any(trained - scored <= gap for scored, trained in e.evaluations):
+        return None
+    scored, trained = e.evaluations[-1]
+    return Seen("eval/score", f"an evaluation score of {scored:.4g}, {trained:.4g} in training")

@@ -1,0 +1,127 @@
+"""Where a training goes on from: an earlier point of the same run, or the weights of another."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from spotter import checkpoint
+from spotter.checkpoint import Saved
+from spotter.config import RunConfig, validate
+from spotter.config.diff import difference
+from spotter.config.overrides import Override, edit, parse
+from spotter.recorder import Row
+from spotter.rundir.files import read_json
+from spotter.rundir.run import Run, select
+from spotter.types import Progress, UserError
+
+# What the saved state was made with: with another value there is nothing to go on from.
+_FIXED: Final = ("env.id", "env.family", "policy.", "algo.name", "algo.optimizer", "seed")
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """The same run goes on from its latest checkpoint."""
+
+    saved: Saved
+    config: RunConfig
+    changes: Mapping[str, tuple[Any, Any]]
+    """Setting -> (before, now), where the user changed it."""
+    notes: tuple[str, ...]
+    """What the changes do to schedules at this point."""
+
+    def take_up(self, command: Sequence[str], why: str) -> Run:
+        """Open the run's folder for writing again, cut back to the checkpoint."""
+        run = self.saved.run
+        run.resume(command, self.saved.env_steps, self.config, self.changes, why)
+        return run
+
+    def last_row(self) -> Row:
+        """The row that was written with the checkpoint."""
+        data = read_json(self.saved.folder / "metrics.json")
+        update, env_steps, vector_steps = (data.pop(axis) for axis in Row.AXES)
+        data.pop("alerts", None)
+        return Row(update, env_steps, vector_steps, data)
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A new run starts with the weights of another, and its optimizer state unless told not to."""
+
+    saved: Saved
+    fresh_optimizer: bool = False
+
+    def parent(self) -> dict[str, Any]:
+        """What the new run writes down about where it comes from."""
+        return {
+            "run": self.saved.run.id,
+            "checkpoint": self.saved.folder.name,
+            "env_steps": self.saved.env_steps,
+            "kind": "fork",
+        }
+
+
+Origin = Resume | Fork
+
+
+def fork(selector: str, fresh_optimizer: bool = False) -> Fork:
+    """`RUN`, `RUN/@best`, `RUN/@latest` or `RUN/step=N` as a starting point."""
+    return Fork(checkpoint.read(checkpoint.find(selector)), fresh_optimizer)
+
+
+def resume(selector: str, overrides: Sequence[Override] = ()) -> Resume:
+    """A run's latest state, and its config with `overrides`; `UserError` if it cannot go on."""
+    run_part, which = checkpoint.split(selector)
+    if which not in ("", "@latest"):
+        raise UserError(
+            "a run goes on from its latest checkpoint; to go back to another one, start a new run "
+            f"with --from {selector}"
+        )
+    run = select(run_part)
+    saved = checkpoint.read(checkpoint.find_in(run, "@latest"))
+    if saved.trainer is None:
+        raise UserError(
+            f"run {run.id} was saved without its training state, by an older Spotter; "
+            f"start a new run with --from {run.id}"
+        )
+    before = checkpoint.read_config(saved.folder)
+    data = before.as_data()
+    for path, value in parse(overrides):
+        data = edit(data, path, value)
+    config = validate(data)
+    changes = difference(before.as_data(), config.as_data())
+    for setting in changes:
+        if setting.startswith(_FIXED):
+            raise UserError(
+                f"{setting} cannot change in a run that goes on; start a new one with "
+                f"--from {run.id}"
+            )
+    _refuse_spent(run, config, saved.env_steps)
+    notes = tuple(_effects(before, config, saved.env_steps))
+    return Resume(saved, config, changes, notes)
+
+
+def _refuse_spent(run: Run, config: RunConfig, env_steps: int) -> None:
+    budget = config.budget.env_steps
+    if budget is not None and env_steps >= budget:
+        raise UserError(
+            f"run {run.id} has spent its budget of {budget} env steps; give it more, "
+            f"e.g. budget.env_steps={2 * budget}"
+        )
+    info = run.info()
+    if info["solved"] and config.eval.stop_when_solved:
+        raise UserError(f"run {run.id} is solved; to train on, add eval.stop_when_solved=false")
+
+
+def _effects(before: RunConfig, now: RunConfig, env_steps: int) -> list[str]:
+    """Schedules whose present value moves, because they or the budget changed."""
+    was, will = (Progress(env_steps, config.budget.env_steps) for config in (before, now))
+    old, new = dict(before.schedules()), dict(now.schedules())
+    moved = [
+        f"{path} goes on at {new[path].at(will):g} instead of {old[path].at(was):g}"
+        for path in new
+        if path in old and new[path].at(will) != old[path].at(was)
+    ]
+    if before.budget != now.budget:
+        steps = [config.budget.env_steps or "no limit" for config in (before, now)]
+        moved.insert(0, f"budget.env_steps {steps[0]} becomes {steps[1]}")
+    return moved

@@ -1,0 +1,165 @@
+"""Several runs side by side: outcomes with honest intervals, settings that differ.
+
+Episodes of one run say how sure its score is; only several seeds say how good a recipe is. The two
+intervals are kept apart, and neither is ever computed from the other's numbers.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median, stdev
+from typing import Any, Final
+
+from spotter.config.diff import difference
+from spotter.config.dump import flow
+from spotter.rundir import identity
+from spotter.rundir.run import Run
+
+_Z: Final = 1.959963984540054
+_T_OF_FEW: Final = {1: 12.7062, 2: 4.3027, 3: 3.1824, 4: 2.7764, 5: 2.5706}
+# What the score of a policy does not depend on.
+_NOT_THE_GAME: Final = ("count", "backend", "workers", "threshold", "restarts", "timeout_s")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean and the half-width of its 95 % confidence interval; None for a single value."""
+
+    mean: float
+    half: float | None
+    count: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one run."""
+
+    run: Run
+    info: Mapping[str, Any]
+    score: Interval | None
+    """Over the episodes of one evaluation."""
+    seeds: str
+    """Which held-out seeds these were: test, eval, or empty if it was never scored."""
+    fingerprint: str
+    steps_to_threshold: int | None
+    seconds: float
+    fps: float | None
+    """Median env steps per second while training."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that differ in nothing but the seed."""
+
+    outcomes: tuple[Outcome, ...]
+    score: Interval
+    """Over seeds, one score each."""
+
+
+def interval(values: Sequence[float]) -> Interval:
+    """Student's t; right for the mean of a few values that are roughly bell-shaped."""
+    count = len(values)
+    half = t_quantile(count - 1) * stdev(values) / math.sqrt(count) if count > 1 else None
+    return Interval(fmean(values), half, count)
+
+
+def t_quantile(freedom: int) -> float:
+    """The two-sided 95 % quantile of Student's t (Cornish–Fisher, exact to three digits)."""
+    if freedom in _T_OF_FEW:
+        return _T_OF_FEW[freedom]
+    z, n = _Z, freedom
+    return (
+        z
+        + (z**3 + z) / (4 * n)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * n**3)
+    )
+
+
+def outcome(run: Run) -> Outcome:
+    info = run.info()
+    evaluations = run.evaluations()
+    judged = _judged_by(evaluations)
+    speeds = [row["time/fps"] for row in run.metrics() if row.get("time/fps")]
+    return Outcome(
+        run=run,
+        info=info,
+        score=interval(judged["scores"]) if judged else None,
+        seeds=judged["seeds"] if judged else "",
+        fingerprint=(judged or {}).get("fingerprint") or "",
+        steps_to_threshold=info["steps_to_threshold"] or _first_solved(evaluations),
+        seconds=identity.seconds(info),
+        fps=median(speeds) if speeds else None,
+    )
+
+
+def _judged_by(evaluations: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The last score on test seeds, else the best evaluation."""
+    scored = [found for found in evaluations if found["scores"]]
+    tests = [found for found in scored if found["seeds"] == "test"]
+    if tests:
+        return tests[-1]
+    return max(scored, key=lambda found: float(found["score"]), default=None)
+
+
+def _first_solved(evaluations: Sequence[dict[str, Any]]) -> int | None:
+    return min((found["env_steps"] for found in evaluations if found.get("solved")), default=None)
+
+
+def groups(outcomes: Sequence[Outcome]) -> list[Group]:
+    """Where several seeds of the same settings were given, what they say together."""
+    alike: dict[str, dict[int, Outcome]] = {}
+    for one in outcomes:
+        if one.score is not None:
+            settings = {key: v for key, v in one.run.settings().items() if key != "seed"}
+            alike.setdefault(flow(settings), {}).setdefault(one.info["seed"], one)
+    return [
+        Group(
+            tuple(of_seed.values()), interval([o.score.mean for o in of_seed.values() if o.score])
+        )
+        for of_seed in alike.values()
+        if len(of_seed) > 1
+    ]
+
+
+def warnings(outcomes: Sequence[Outcome]) -> list[str]:
+    """Why scores in this table should not be compared, if there is a reason."""
+    found = []
+    envs = sorted({one.info["env"] for one in outcomes})
+    if len(envs) > 1:
+        found.append(f"these are different environments ({', '.join(envs)}): scores do not compare")
+    elif len(set(_games(outcomes))) > 1:
+        found.append(f"{envs[0]} was set up differently (see env.* below): scores may not compare")
+    if {"test", "eval"} <= {one.seeds for one in outcomes}:
+        found.append("an eval score is the best of several and flatters; a test score is not")
+    return found
+
+
+def _games(outcomes: Sequence[Outcome]) -> list[str]:
+    """Equal for equal games: fingerprints, or settings where an older run has none."""
+    if all(one.fingerprint for one in outcomes):
+        return [one.fingerprint for one in outcomes]
+    return [_game(one.run) for one in outcomes]
+
+
+def _game(run: Run) -> str:
+    env = run.settings().get("env", {})
+    game = {key: value for key, value in env.items() if key not in _NOT_THE_GAME}
+    game["wrappers"] = [w for w in env.get("wrappers", []) if not w.get("train_only")]
+    return flow(game)
+
+
+def differing(sides: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Dotted names whose values are not the same everywhere, each with one text per side."""
+    first, *others = sides
+    names = dict.fromkeys(name for other in others for name in difference(first, other))
+    return {name: [_shown(side, name) for side in sides] for name in names}
+
+
+def _shown(data: Any, name: str) -> str:
+    """As config.yaml writes it; `-` where there is nothing."""
+    for key in name.split("."):
+        if not isinstance(data, Mapping) or key not in data:
+            return "-"
+        data = data[key]
+    return flow(data)

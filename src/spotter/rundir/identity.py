@@ -1,0 +1,145 @@
+"""run.json: who a run is and how it is doing. Fields: docs/run-directory.md.
+
+Read at the door: what comes out of `read` has every field, of the right type, whichever format the
+folder was written in; everything behind trusts it.
+"""
+
+import getpass
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from spotter.rundir import process
+from spotter.rundir.files import read_json
+from spotter.types import UserError
+
+FORMAT: Final = 2
+FOLDER_VARIABLE: Final = "SPOTTER_RUNS"
+SILENT_AFTER_S: Final = 120
+
+Info = dict[str, Any]
+
+_NUMBER: Final = (int, float, type(None))
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "format": (int,),
+    "address": (str,),
+    "env": (str,),
+    "algo": (str,),
+    "seed": (int,),
+    "status": (str,),
+    "score": _NUMBER,
+    "solved": (bool, type(None)),
+    "env_steps": (int,),
+    "created": (str,),
+    "heartbeat": (str,),
+    "ended": (str, type(None)),
+    "by": (str,),
+    "command": (list,),
+    "host": (str,),
+    "pid": (int,),
+    "versions": (dict,),
+    "parent": (dict, type(None)),
+    "resumes": (list,),
+    "best": _NUMBER,
+    "steps_to_threshold": (int, type(None)),
+}
+
+
+def defaults() -> Info:
+    """What format 2 added; a folder of format 1 reads as if it held these."""
+    return {
+        "parent": None,
+        "resumes": [],
+        "why": "",
+        "resume_grade": None,
+        "best": None,
+        "vector_steps": None,
+        "steps_to_threshold": None,
+    }
+
+
+def home() -> Path:
+    """The folder that holds all runs: $SPOTTER_RUNS, else `runs` in the working folder."""
+    return Path(os.environ.get(FOLDER_VARIABLE) or "runs")
+
+
+def read(folder: Path) -> Info:
+    """run.json as it was written, with the fields that are missing and the tags."""
+    try:
+        written = read_json(folder / "run.json")
+    except (OSError, ValueError) as error:
+        raise UserError(f"{folder} is not a run: {error}") from error
+    info = written | {key: value for key, value in defaults().items() if key not in written}
+    if isinstance(info.get("format"), int) and info["format"] > FORMAT:
+        raise UserError(
+            f"{folder} has format {info['format']}, this Spotter reads up to {FORMAT}; "
+            "update Spotter"
+        )
+    _check(folder, info)
+    # a folder that was copied or renamed is a run of its own
+    return info | {"id": folder.name, "tags": tags(folder)}
+
+
+def _check(folder: Path, info: Mapping[str, Any]) -> None:
+    for key, types in _TYPES.items():
+        if key not in info:
+            raise UserError(f"{folder} is not a run: run.json has no {key}")
+        if not isinstance(info[key], types):
+            raise UserError(f"{folder} is not a run: {key} in run.json is {info[key]!r}")
+    try:
+        for time in (info["created"], info["heartbeat"], info["ended"] or info["created"]):
+            age_s(time)
+        seconds(info)  # looks at every resume
+        if info["parent"] is not None:
+            info["parent"]["run"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise UserError(f"{folder} is not a run: run.json is damaged ({error})") from error
+
+
+def tags(folder: Path) -> list[str]:
+    """Each tag is an empty file, so that tagging never meddles with a run.json in use."""
+    try:
+        return sorted(path.name for path in (folder / "tags").iterdir())
+    except OSError:
+        return []
+
+
+def with_present_status(info: Info) -> Info:
+    """A `running` run nobody hears of reads `silent`: it was killed, or its machine was."""
+    if info["status"] == "running" and _is_silent(info):
+        return {**info, "status": "silent"}
+    return info
+
+
+def _is_silent(info: Mapping[str, Any]) -> bool:
+    here = info["host"] == process.host()
+    return age_s(info["heartbeat"]) > SILENT_AFTER_S or (here and not process.is_alive(info["pid"]))
+
+
+def seconds(info: Mapping[str, Any]) -> float:
+    """How long it was trained, first session to last; the pauses between do not count."""
+    starts = [info["created"], *(resume["time"] for resume in info["resumes"])]
+    stops = [*(resume["stopped"] for resume in info["resumes"]), info["ended"] or info["heartbeat"]]
+    return sum(_between_s(start, stop) for start, stop in zip(starts, stops, strict=True))
+
+
+def _between_s(start: str, stop: str) -> float:
+    span = datetime.fromisoformat(stop) - datetime.fromisoformat(start)
+    return max(0.0, span.total_seconds())
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def age_s(time: str) -> float:
+    return (datetime.now(UTC) - datetime.fromisoformat(time)).total_seconds()
+
+
+def user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "unknown"  # containers without a user database

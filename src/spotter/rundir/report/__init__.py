@@ -1,0 +1,23 @@
+"""A run as a page to mail to a colleague: `report.html`, self-contained, and its Markdown twin.
+
+Both are made from the files of the run folder alone: no torch, no other machine, no network.
+"""
+
+from pathlib import Path
+
+from spotter.rundir.files import write_atomic
+from spotter.rundir.report.facts import gather
+from spotter.rundir.report.markdown import markdown_page
+from spotter.rundir.report.page import html_page
+from spotter.rundir.run import Run
+
+__all__ = ["write_report"]
+
+
+def write_report(run: Run) -> tuple[Path, Path]:
+    """Write both into the run folder, over older ones; the HTML page first."""
+    facts = gather(run)
+    html, text = run.folder / "report.html", run.folder / "report.md"
+    write_atomic(html, html_page(facts))
+    write_atomic(text, markdown_page(facts))
+    return html, text

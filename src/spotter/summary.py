@@ -1,0 +1,102 @@
+"""What a run is about to do, for its reader and for the watcher."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from spotter.envs.base import family
+from spotter.envs.grade import Grade
+from spotter.metrics.alerts import Facts
+from spotter.nets.actor_critic import has_images
+from spotter.rundir.run import Run
+from spotter.types import ActionSpec, Leaf
+
+if TYPE_CHECKING:
+    from spotter.training import Training
+
+Blocks = dict[str, dict[str, str]]
+
+
+def blocks(training: "Training", run: Run | None, threshold: float | None, grade: Grade) -> Blocks:
+    """Run, environment and training, each label -> text."""
+    return {
+        "Run": _run(training, run, grade),
+        "Environment": _environment(training, threshold),
+        "Training": _training(training),
+    }
+
+
+def _run(training: "Training", run: Run | None, grade: Grade) -> dict[str, str]:
+    if run is None:
+        return {"folder": "none (nothing is saved)", "seed": str(training.config.seed)}
+    info = run.info()
+    block = {"id": run.id, "folder": str(run.folder), "seed": str(training.config.seed)}
+    if info.get("parent"):
+        block["starts from"] = f"{info['parent']['run']} {info['parent']['checkpoint']}"
+    if info.get("why"):
+        block["why"] = info["why"]
+    return block | {"resumes": f"{grade.grade} ({grade.why})"}
+
+
+def _environment(training: "Training", threshold: float | None) -> dict[str, str]:
+    config, spaces = training.config.env, training.vector.spaces
+    observation = ", ".join(_leaf(path, leaf) for path, leaf in spaces.observation.items())
+    action = spaces.action
+    size = f" {list(action.nvec)}" if action.nvec else f" {list(action.shape)}"
+    block = {
+        "id": config.id,
+        "about": family(config).describe(config).description,
+        "observes": observation,
+        "acts": f"{action.kind}{size}",
+        "copies": f"{config.count} ({config.backend})",
+        "wrappers": ", ".join(wrapper.name for wrapper in config.wrappers),
+        "solved at": "no threshold" if threshold is None else f"{threshold:g}",
+    }
+    return {label: text for label, text in block.items() if text}
+
+
+def _leaf(path: str, leaf: Leaf) -> str:
+    shape = list(leaf.nvec) if leaf.nvec else list(leaf.shape)
+    return f"{leaf.kind} {shape}" if path == "obs" else f"{path}: {leaf.kind} {shape}"
+
+
+def _training(training: "Training") -> dict[str, str]:
+    config = training.config
+    parameters = sum(parameter.numel() for parameter in training.policy.parameters())
+    budget = config.budget.env_steps
+    every = config.eval.every_steps
+    cadence = f"every {every:,} env steps" if every else "at the end"
+    return {
+        "algorithm": config.algo.name,
+        "policy": f"{parameters:,} parameters on {training.device}",
+        "budget": f"{budget:,} env steps" if budget else "no limit",
+        "evaluates": f"{cadence}, {config.eval.episodes} episodes ({config.eval.mode})",
+    }
+
+
+def facts(training: "Training", threshold: float | None, fresh: bool) -> Facts:
+    """What the watcher's rules depend on; `fresh`: the policy has learnt nothing yet."""
+    config, action = training.config, training.vector.spaces.action
+    target: Any = getattr(config.algo, "target_kl", None)
+    return Facts(
+        action_kind=action.kind,
+        action_count=_choices(action),
+        action_dims=action.shape[0] if action.kind == "box" else 1,
+        masked=training.vector.buffers.mask is not None,
+        shaped=bool(config.reward.signals) or set(config.reward.weight.values()) != {1.0},
+        threshold=threshold,
+        target_kl=target.at(training.progress) if target else None,
+        clips=hasattr(config.algo, "clip"),
+        critic=getattr(config.algo, "baseline", "value") == "value",
+        fresh=fresh,
+        images=has_images(training.vector.spaces),
+        lr_peak=max(config.algo.lr.values()),
+        reward_clip=config.reward.clip,
+        eval_episodes=config.eval.episodes,
+    )
+
+
+def _choices(action: ActionSpec) -> int | None:
+    """Different actions there are, where they can be counted."""
+    if action.kind == "box":
+        return None
+    return 2 ** action.shape[0] if action.kind == "binary" else math.prod(action.nvec)

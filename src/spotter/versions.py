@@ -1,0 +1,21 @@
+"""Which versions of what a number was made with."""
+
+import platform
+import sys
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final
+
+_PACKAGES: Final = ("spotter", "torch", "gymnasium", "numpy")
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Python, platform and the packages a score depends on."""
+    found = {"python": platform.python_version(), "platform": sys.platform}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,318 @@
+"""One episode as mp4: replayed with the same seed and actions, encoded picture by picture.
+
+The evaluator plays without rendering; a film builds one more copy that renders, and repeats what
+was played. No more than a picture is held in memory, and the file appears when it is complete.
+"""
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final, Self
+
+import av
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from av.container import OutputContainer
+from av.video.stream import VideoStream
+from gymnasium.spaces import Discrete
+
+from spotter.config import EnvConfig
+from spotter.envs.base import Env, family
+from spotter.envs.make import Recipe
+from spotter.envs.slices import Copy
+from spotter.rundir.files import StorageError, draft_of, replace
+from spotter.types import ActionSpec, UserError
+from spotter.video.overlay import Canvas, Caption, Image
+
+HOLD_S: Final = 0.5
+"""The last picture stays for so long, so that one can see how it ended."""
+_USUAL_FPS: Final = 30.0
+_FASTEST_FPS: Final = 120.0
+_CODEC: Final = {"preset": "veryfast", "crf": "20", "rc-lookahead": "10"}
+Array = npt.NDArray[Any]
+
+
+class CannotRender(RuntimeError):  # noqa: N818 - it is an answer, not a fault
+    """The environment gives no pictures; the message is one sentence that names it and says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Film:
+    """A finished film. `score` is what the replay reached: the raw return of the episode."""
+
+    path: Path
+    frames: int
+    score: float
+    seconds: float
+    fps: float
+
+
+def film(
+    env: EnvConfig, seed: int, actions: Sequence[Array], path: Path, *, title: str = ""
+) -> Film:
+    """Play an episode again in an evaluation copy and film it; `actions` as in the buffers.
+
+    One picture after the reset and one per raw step (frame skip included), the last one held.
+    """
+    with _no_window():
+        copy = _rendering_copy(env)
+        try:
+            fps = _fps(copy.env.metadata.get("render_fps"))
+            with _Encoder(path, fps) as encoder:
+                camera = Camera(copy.meter.env, encoder, title or env.id)
+                copy.meter.env = camera  # below frame skip: every raw step is seen
+                _play(copy, camera, seed, actions, _names(env, copy))
+                camera.shoot(ended=True)
+                encoder.hold(round(fps * HOLD_S) - 1)
+        except (CannotRender, StorageError):
+            raise  # a full disk is no fault of the environment
+        except Exception as error:
+            raise CannotRender(f"{env.id} cannot be filmed: {_sentence(error)}") from error
+        finally:
+            with suppress(Exception):  # the film is made, or the reason why not is on its way
+                copy.close()
+    return Film(path, encoder.frames, copy.meter.score, float(encoder.frames / fps), float(fps))
+
+
+class Camera(gym.Wrapper[Any, Any, Any, Any]):
+    """Takes a picture after every raw step, and keeps the caption up to date."""
+
+    def __init__(self, env: Env, encoder: "_Encoder", title: str) -> None:
+        super().__init__(env)
+        self._encoder = encoder
+        self._title = title
+        self._canvas: Canvas | None = None
+        self.caption = Caption(0, "", 0.0, 0.0)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        start = self.env.reset(seed=seed, options=options)
+        self.caption = Caption(0, "", 0.0, 0.0)
+        self.shoot()
+        return start
+
+    def decide(self, action: str) -> None:
+        """What the policy chose; the rewards of the raw steps that follow belong to it."""
+        before = self.caption
+        self.caption = Caption(before.step + 1, action, 0.0, before.score)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        now, paid = self.caption, float(reward)
+        self.caption = Caption(now.step, now.action, now.reward + paid, now.score + paid)
+        self.shoot()
+        return obs, paid, terminated, truncated, info
+
+    def shoot(self, ended: bool = False) -> None:
+        picture = _picture(self.env)
+        if self._canvas is None:
+            self._canvas = Canvas(picture, self._title)
+        if not self._canvas.fits(picture):
+            raise CannotRender(f"{_id(self.env)} cannot be filmed: its pictures change their size")
+        now = self.caption
+        caption = Caption(now.step, now.action, now.reward, now.score, ended)
+        self._encoder.add(self._canvas.draw(picture, caption))
+
+
+def _play(
+    copy: Copy, camera: Camera, seed: int, actions: Sequence[Array], name: Callable[[Array], str]
+) -> None:
+    copy.env.reset(seed=seed)
+    for action in actions:
+        camera.decide(name(action))
+        _, _, terminated, truncated, _ = copy.env.step(copy.decode(action))
+        if terminated or truncated:
+            return
+
+
+def _rendering_copy(env: EnvConfig) -> Copy:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about the render mode: we say it in our own words
+            copy = Recipe(env, training=False, render=True).build()
+    except UserError as error:
+        reason = "it knows no render_mode" if "render_mode" in str(error) else str(error)
+        raise CannotRender(f"{env.id} cannot be filmed: {reason}") from error
+    if copy.env.render_mode != "rgb_array":
+        copy.close()
+        raise CannotRender(f"{env.id} cannot be filmed: it does not render to rgb_array")
+    return copy
+
+
+def _picture(env: Env) -> Image:
+    """[height, width, 3] of bytes, whatever shade of picture the environment gives."""
+    try:
+        rendered: Any = env.render()
+    except Exception as error:  # somebody else's drawing code may fail in any way
+        raise CannotRender(f"{_id(env)} cannot be filmed: {_sentence(error)}") from error
+    if rendered is None:
+        raise CannotRender(f"{_id(env)} cannot be filmed: render() gives nothing")
+    picture = np.asarray(rendered)
+    if picture.ndim == 2:
+        picture = picture[:, :, None].repeat(3, axis=2)
+    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] not in (3, 4):
+        raise CannotRender(
+            f"{_id(env)} cannot be filmed: render() gives {picture.dtype} of shape "
+            f"{picture.shape}, not uint8 [height, width, 3]"
+        )
+    return picture[:, :, :3]
+
+
+def _id(env: Env) -> str:
+    return env.spec.id if env.spec else type(env.unwrapped).__name__
+
+
+def _fps(wanted: Any) -> Fraction:
+    """What the environment's metadata says; many frames more than a screen shows are no use."""
+    if not isinstance(wanted, int | float | np.number) or not 0 < wanted < np.inf:
+        wanted = _USUAL_FPS
+    return Fraction(min(float(wanted), _FASTEST_FPS)).limit_denominator(1000)
+
+
+def _sentence(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+@contextmanager
+def _no_window() -> Iterator[None]:
+    """pygame draws without a display; what the user has set stays."""
+    drivers = [key for key in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER") if key not in os.environ]
+    os.environ.update(dict.fromkeys(drivers, "dummy"))
+    try:
+        yield
+    finally:
+        for key in drivers:
+            os.environ.pop(key, None)
+
+
+# --- names of actions ----------------------------------------------------------------------------
+
+
+def action_names(env: EnvConfig, first: int = 0) -> tuple[str, ...]:
+    """What the policy's choices are called, after every `action_map` that evaluation uses.
+
+    Empty where the family names none. `first` is the environment's lowest action.
+    """
+    names = family(env).describe(env).action_names
+    for wrapper in env.wrappers:
+        if wrapper.name == "action_map" and not wrapper.train_only:
+            mapping: Sequence[Any] = getattr(wrapper, "mapping")  # noqa: B009
+            names = tuple(_mapped(entry, names, first) for entry in mapping)
+            first = 0
+    return names
+
+
+def _mapped(entry: int | tuple[int, ...], names: Sequence[str], first: int) -> str:
+    if isinstance(entry, tuple):
+        return _chord(entry, names)
+    known = 0 <= entry - first < len(names)
+    return names[entry - first] if known else str(entry)
+
+
+def _chord(choices: Sequence[int], names: Sequence[str]) -> str:
+    """Buttons that are pressed, or what each part was set to."""
+    if len(names) != len(choices):
+        return ", ".join(str(int(choice)) for choice in choices)
+    if all(choice in (0, 1) for choice in choices):
+        return " + ".join(n for n, c in zip(names, choices, strict=True) if c) or "nothing"
+    return ", ".join(f"{n} {int(c)}" for n, c in zip(names, choices, strict=True))
+
+
+def _names(env: EnvConfig, copy: Copy) -> Callable[[Array], str]:
+    """A row of the action buffer in words."""
+    spec: ActionSpec = copy.spaces.action
+    bare = copy.meter.action_space
+    names = action_names(env, int(bare.start) if isinstance(bare, Discrete) else 0)
+
+    def name(action: Array) -> str:
+        if spec.kind == "discrete":
+            chosen = int(action)
+            return names[chosen] if len(names) == spec.nvec[0] else str(copy.decode(action))
+        values = np.ravel(copy.decode(action))
+        if spec.kind == "box":
+            labels = [f"{n} " for n in names] if len(names) == len(values) else [""] * len(values)
+            return "  ".join(f"{lab}{v:+.2f}" for lab, v in zip(labels, values, strict=True))
+        return _chord([int(value) for value in values], names)
+
+    return name
+
+
+# --- encoding ------------------------------------------------------------------------------------
+
+
+class _Encoder:
+    """H.264 in mp4, under a temporary name until it is closed; on an error nothing stays."""
+
+    def __init__(self, path: Path, fps: Fraction) -> None:
+        self._path = path
+        self._draft = draft_of(path)
+        self._fps = fps
+        self._container: OutputContainer | None = None
+        self._stream: VideoStream | None = None
+        self._last: Image | None = None
+        self.frames = 0
+
+    def add(self, image: Image) -> None:
+        frame = av.VideoFrame.from_ndarray(image, format="rgb24")
+        frame.pts = self.frames
+        frame.time_base = 1 / self._fps
+        with self._writing():
+            container, stream = self._open(image)
+            container.mux(stream.encode(frame))
+        self._last = image
+        self.frames += 1
+
+    def hold(self, frames: int) -> None:
+        """Show the last picture for longer."""
+        assert self._last is not None, "there is no picture to hold"
+        for _ in range(frames):
+            self.add(self._last)
+
+    def _open(self, image: Image) -> tuple[OutputContainer, VideoStream]:
+        """With the first picture, whose size decides."""
+        if self._container is None or self._stream is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            # the index in front lets browsers begin before they have the whole file
+            options = {"movflags": "+faststart"}
+            self._container = av.open(
+                str(self._draft), "w", format="mp4", container_options=options
+            )
+            self._stream = self._container.add_stream("libx264", self._fps, options=dict(_CODEC))
+            self._stream.height, self._stream.width = image.shape[:2]
+            self._stream.pix_fmt = "yuv420p"
+            self._stream.codec_context.time_base = 1 / self._fps
+            self._stream.codec_context.thread_count = 1  # training wants the other cores
+        return self._container, self._stream
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, av.FFmpegError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise StorageError(f"cannot write {self._path}: {reason}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if self._container is None or self._stream is None:
+                return
+            if kind is None:
+                with self._writing():
+                    self._container.mux(self._stream.encode(None))
+                    self._container.close()
+                    replace(self._draft, self._path)
+            else:
+                with suppress(OSError, av.FFmpegError):  # what went wrong is already on its way
+                    self._container.close()
+        finally:
+            with suppress(OSError):
+                self._draft.unlink(missing_ok=True)

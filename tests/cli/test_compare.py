@@ -1,0 +1,96 @@
+"""`spotter compare` and `spotter diff`."""
+
+import re
+
+import pytest
+
+from spotter.rundir.files import read_json, write_json
+from tests.rundir.making import maker
+
+
+@pytest.fixture
+def make_run(make_config):
+    return maker(make_config)
+
+
+def rows(out: str) -> dict[str, list[str]]:
+    cells = (line.split("\t") for line in out.splitlines() if "\t" in line)
+    return {name: rest for name, *rest in cells}
+
+
+def test_outcomes_then_settings(spotter, make_run):
+    one = make_run(scores=[10.0, 12.0, 14.0], env_steps=5000, steps_to_threshold=4000)
+    slow = {"algo": {"name": "ppo", "lr": 1e-5}, "seed": 3}
+    two = make_run(scores=[20.0], seeds="eval", config=slow)
+    two.metrics_path.write_text('{"time/fps": 1234.5}\n')
+    ran = spotter("compare", one.id, two.id)
+    assert ran.code == 0
+    table = rows(ran.out)
+    assert table["run"][3] == "over episodes"
+    assert table[one.id][:7] == [
+        "CartPole-v1:ppo",
+        "1",
+        "12",
+        "± 4.97 (95 %)",
+        "test",
+        "4,000",
+        "5,000",
+    ]
+    assert table[two.id][1:6] == ["3", "20", "-", "eval", "-"]
+    assert table[two.id][-1] == "1,234"
+    assert table["setting"] == [one.id, two.id]
+    assert table["algo.lr"][1] == "1e-05"
+    assert table["seed"] == ["1", "3"]
+    assert "an eval score is the best of several" in ran.out
+
+
+def test_p37_several_seeds_get_an_interval_over_seeds(spotter, make_run):
+    scores = {1: [10.0, 20.0], 2: [20.0, 30.0], 3: [30.0, 40.0]}
+    runs = [make_run(scores=found, config={"seed": seed}) for seed, found in scores.items()]
+    out = spotter("compare", *(run.id for run in runs)).out
+    assert "CartPole-v1:ppo: 25 ± 24.84 (95 % over 3 seeds: 1, 2, 3)\n" in out
+    apart = spotter("compare", runs[0].id, make_run(scores=[1.0]).id).out
+    assert "over episodes" in apart
+    assert "over 2 seeds" not in apart, "the same seed twice is no second opinion"
+
+
+@pytest.mark.parametrize("width", [120, 60])
+def test_a_column_per_run_while_they_fit_the_terminal(spotter, make_run, monkeypatch, width):
+    runs = [make_run(scores=[1.0, 2.0]) for _ in range(3)]
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    out = spotter("compare", *(run.id for run in runs)).out
+    lines = re.sub(r"\x1b\[\d*m", "", out).splitlines()
+    if width == 120:
+        assert lines[0].split() == ["run", *(run.id for run in runs)]
+        assert lines[3].split() == ["score", "1.5", "1.5", "1.5"]
+    else:
+        assert [line[:15] for line in lines[1:4]] == [run.id[:15] for run in runs]
+
+
+def test_other_environments_do_not_compare(spotter, make_run):
+    out = spotter("compare", make_run(scores=[1.0]).id, make_run("Acrobot-v1").id).out
+    assert "note: these are different environments (Acrobot-v1, CartPole-v1)" in out
+
+
+def test_one_run_cannot_be_compared(spotter, make_run):
+    run = make_run()
+    ran = spotter("compare", run.id, str(run.folder))
+    assert (ran.code, ran.err) == (2, "spotter: compare needs two different runs or more\n")
+    assert "there is no run 'zzz'" in spotter("compare", run.id, "zzz").err
+
+
+def test_diff_is_settings_and_versions_and_nothing_else(spotter, make_run):
+    one, same = make_run(), make_run()
+    other = make_run(config={"seed": 7, "env": {"kwargs": {"sutton_barto_reward": True}}})
+    path = other.folder / "run.json"
+    info = read_json(path)
+    write_json(path, info | {"versions": info["versions"] | {"torch": "1.0"}})
+    ran = spotter("diff", one.id, other.id)
+    assert ran.code == 0
+    assert ran.out.splitlines() == [
+        "env.kwargs.sutton_barto_reward\t-\ttrue",
+        "seed\t1\t7",
+        f'versions.torch\t"{info["versions"]["torch"]}"\t"1.0"',
+    ]
+    assert spotter("diff", one.id, same.id) == type(ran)(0, "", "")

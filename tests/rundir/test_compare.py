@@ -1,0 +1,114 @@
+"""Runs side by side, with intervals that mean what they say."""
+
+import math
+
+import pytest
+
+from spotter.rundir import compare
+from spotter.rundir.compare import interval, outcome, t_quantile
+
+
+def seeded(make_run, seed, scores, **fields):
+    return outcome(make_run(config={"seed": seed}, scores=scores, **fields))
+
+
+@pytest.mark.parametrize(
+    ("freedom", "quantile"),
+    [(1, 12.706), (2, 4.303), (4, 2.776), (5, 2.571), (9, 2.262), (19, 2.093), (99, 1.984)],
+)
+def test_quantiles_as_in_the_tables(freedom, quantile):
+    assert t_quantile(freedom) == pytest.approx(quantile, abs=2e-3)
+
+
+def test_an_interval():
+    found = interval([1.0, 2.0, 3.0])
+    assert found.mean == 2
+    assert found.half == pytest.approx(4.3027 / math.sqrt(3))
+    assert interval([4.0]).half is None
+    assert interval([4.0, 4.0]).half == 0
+
+
+def test_p37_doubling_episodes_does_not_narrow_the_interval_over_seeds(make_run):
+    scores = {1: [10.0, 12.0], 2: [20.0, 22.0], 3: [31.0, 29.0]}
+    few = [seeded(make_run, seed, found) for seed, found in scores.items()]
+    many = [seeded(make_run, seed, found * 50) for seed, found in scores.items()]
+    (of_few,), (of_many,) = compare.groups(few), compare.groups(many)
+    assert of_few.score == of_many.score == interval([11.0, 21.0, 30.0])
+    assert of_few.score.count == 3
+    assert many[0].score.half < few[0].score.half, "episodes say more about that one policy"
+
+
+def test_the_same_seed_twice_is_no_second_opinion(make_run):
+    twice = [seeded(make_run, 1, [10.0]), seeded(make_run, 1, [10.0])]
+    assert compare.groups(twice) == []
+
+
+def test_other_settings_are_another_group(make_run):
+    slow = {"algo": {"name": "ppo", "lr": 1e-5}}
+    runs = [
+        make_run(config={"seed": seed, **extra}, scores=[float(seed)])
+        for extra in ({}, slow)
+        for seed in (1, 2)
+    ]
+    found = compare.groups([outcome(run) for run in runs])
+    assert [[one.run for one in group.outcomes] for group in found] == [runs[:2], runs[2:]]
+
+
+def test_an_outcome_is_the_last_test_else_the_best_evaluation(make_run):
+    run = make_run(scores=[3.0, 5.0], seeds="eval", env_steps=100)
+    assert outcome(run).score.mean == 4
+    assert outcome(run).seeds == "eval"
+    for steps, score in ((200, 9.0), (300, 7.0)):
+        data = {"seeds": "eval", "env_steps": steps, "score": score, "scores": [score]}
+        run.event("evaluation", data)
+    assert outcome(run).score.mean == 9
+    for steps in (200, 300):
+        data = {"seeds": "test", "env_steps": steps, "score": 6.0, "scores": [steps / 50]}
+        run.event("evaluation", data | {"solved": True})
+    assert outcome(run).score.mean == 6
+    assert outcome(run).seeds == "test"
+    assert outcome(run).steps_to_threshold == 200
+    assert outcome(make_run()).score is None
+
+
+def test_speed_is_the_median_and_time_is_training(make_run, edit):
+    run = make_run()
+    run.metrics_path.write_text("".join(f'{{"time/fps": {fps}}}\n' for fps in (90, 100, 5000)))
+    edit(run, created="2026-01-01T10:00:00+00:00", ended="2026-01-01T10:01:00+00:00")
+    assert (outcome(run).fps, outcome(run).seconds) == (100, 60)
+
+
+def fingerprinted(make_run, text):
+    run = make_run()
+    data = {"seeds": "test", "env_steps": 100, "score": 1.0, "scores": [1.0], "fingerprint": text}
+    run.event("evaluation", data)
+    return outcome(run)
+
+
+def test_different_games_are_not_compared_in_silence(make_run):
+    cart = outcome(make_run(scores=[1.0]))
+    (sentence,) = compare.warnings([cart, outcome(make_run("Acrobot-v1", scores=[1.0]))])
+    assert "different environments (Acrobot-v1, CartPole-v1)" in sentence
+    longer = outcome(make_run(scores=[1.0], config={"env": {"time_limit": 50}}))
+    (sentence,) = compare.warnings([cart, longer])
+    assert "CartPole-v1 was set up differently" in sentence
+    (sentence,) = compare.warnings([fingerprinted(make_run, "a"), fingerprinted(make_run, "b")])
+    assert "CartPole-v1 was set up differently" in sentence
+    assert compare.warnings([cart, fingerprinted(make_run, "a")]) == []
+    more_copies = outcome(make_run(scores=[1.0], config={"env": {"count": 2}}))
+    assert compare.warnings([cart, more_copies]) == []
+    (sentence,) = compare.warnings([cart, outcome(make_run(scores=[1.0], seeds="eval"))])
+    assert "an eval score is the best of several" in sentence
+
+
+def test_settings_that_differ():
+    sides = [
+        {"seed": 1, "algo": {"name": "ppo", "lr": {"start": 0.1, "end": 0.0}, "clip": 0.2}},
+        {"seed": 1, "algo": {"name": "a2c", "lr": 0.1}},
+        {"seed": 1, "algo": {"name": "ppo", "lr": 0.1, "clip": 0.2}, "threads": None},
+    ]
+    assert compare.differing(sides) == {
+        "algo.name": ["ppo", "a2c", "ppo"],
+        "algo.lr": ["{start: 0.1, end: 0.0}", "0.1", "0.1"],
+        "algo.clip": ["0.2", "-", "0.2"],
+    }

@@ -1,0 +1,80 @@
+"""What a rollout looks like, in numbers and as a table."""
+
+import csv
+import io
+
+import pytest
+
+from spotter import diagnosis
+from spotter import functional as F
+from spotter.training import Training
+
+
+def collected(make_config, env_id="CartPole-v1", steps=40, **sections):
+    with Training(make_config(env_id, {"name": "ppo", "steps": steps}, **sections)) as training:
+        rollout = training.collector.collect(steps, training.progress)
+        return rollout, training.policy
+
+
+def rows_of(rollout, gamma=0.99, lam=0.95):
+    return list(csv.DictReader(io.StringIO(diagnosis.table(rollout, gamma, lam))))
+
+
+def test_statistics_are_those_of_the_rollout(make_config):
+    rollout, policy = collected(make_config)
+    found = diagnosis.statistics(rollout, policy)
+    action = rollout.action.float()
+    assert found["action/mean"] == pytest.approx(action.mean().item())
+    assert found["action/std"] == pytest.approx(action.std(correction=0).item())
+    assert found["action/share/0"] + found["action/share/1"] == pytest.approx(1)
+    assert found["policy/probability"] == pytest.approx(0.5, abs=0.01), "a fresh policy is uniform"
+    assert found["rollout/reward_mean"] == 1
+    assert found["rollout/lost"] == 0
+
+
+def test_continuous_actions_have_a_spread_instead_of_shares(make_config):
+    found = diagnosis.statistics(*collected(make_config, "Pendulum-v1"))
+    assert found["policy/std"] == pytest.approx(1.0)
+    assert not [key for key in found if key.startswith("action/share")]
+
+
+def test_the_table_is_the_rollout(make_config):
+    rollout, _ = collected(make_config)
+    rows = rows_of(rollout)
+    assert tuple(rows[0]) == diagnosis.COLUMNS
+    assert len(rows) == rollout.steps * rollout.count
+    advantage = F.gae(
+        rollout.reward, rollout.value, rollout.next_value, rollout.episode_end, 0.99, 0.95
+    )
+    for row in rows[::7]:
+        t, n = int(row["step"]), int(row["copy"])
+        assert float(row["value"]) == rollout.value[t, n].item()
+        assert float(row["advantage"]) == advantage[t, n].item()
+        assert float(row["probability"]) == pytest.approx(rollout.log_prob[t, n].exp().item())
+        assert (row["end"] == "terminated") == rollout.terminated[t, n].item()
+
+
+def test_rewards_add_up_within_episodes(make_config):
+    rows = rows_of(collected(make_config)[0])
+    assert any(row["end"] for row in rows), "an untrained CartPole falls within 40 steps"
+    total = 0.0
+    for row in rows:
+        total = total + 1 if int(row["step"]) else 1.0
+        assert float(row["cumulative"]) == total
+        total = 0.0 if row["end"] else total
+
+
+def test_long_rollouts_are_cut_short(make_config):
+    rollout, _ = collected(make_config, steps=1500)
+    rows = rows_of(rollout)
+    assert len(rows) == 1500
+    assert {row["copy"] for row in rows} == {"0"}
+
+
+def test_lost_steps_are_marked_and_left_out(make_config):
+    rollout, policy = collected(make_config)
+    rollout.valid[5, 2] = False
+    rollout.whole, rollout.lost = False, 1
+    assert diagnosis.statistics(rollout, policy)["rollout/lost"] == pytest.approx(1 / 160)
+    lost = [row for row in rows_of(rollout) if row["end"] == "lost"]
+    assert [(row["step"], row["copy"]) for row in lost] == [("5", "2")]

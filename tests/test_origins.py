@@ -1,0 +1,84 @@
+"""Forks: a new run that starts with the weights of another, and says so."""
+
+import pytest
+import torch
+
+from spotter.origins import fork
+from spotter.rundir.run import Run
+from spotter.training import train
+from spotter.types import UserError
+
+
+class Log:
+    def __init__(self):
+        self.notes, self.evaluations = [], []
+
+    def open(self, start): ...
+    def note(self, text):
+        self.notes.append(text)
+
+    def row(self, row): ...
+    def evaluation(self, evaluation):
+        self.evaluations.append(evaluation)
+
+    def event(self, kind, data): ...
+    def close(self, ending): ...
+
+
+def trained(make_config, origin=None, env_id="CartPole-v1", **sections):
+    sections = {"budget": {"env_steps": 300}, "video": {"when": None}, **sections}
+    config = make_config(env_id, **sections)
+    log = Log()
+    parent = origin.parent() if origin else None
+    run = lambda: Run.create(config, f"{env_id}:ppo", parent=parent)  # noqa: E731
+    return train(config, [log], run, origin), log
+
+
+def test_a_fork_starts_where_the_other_run_was(make_config):
+    first, _ = trained(make_config)
+    origin = fork(f"{first.run.id}/@latest")
+    second, log = trained(make_config, origin, budget={"env_steps": 64})
+    start = log.evaluations[0]
+    assert start.env_steps == 0
+    assert any("tensors copied" in note for note in log.notes)
+    assert any(f"starts at a score of {start.score:g}" in note for note in log.notes)
+    assert "the optimizer goes on with its memory" in log.notes
+    assert second.run.info()["parent"] == {
+        "run": first.run.id, "checkpoint": "step-000000320", "env_steps": 320, "kind": "fork",
+    }  # fmt: skip
+    assert second.env_steps == 64, "a new run counts from 0"
+
+
+def test_the_score_at_the_start_is_that_of_the_old_weights(make_config):
+    from spotter.evaluate import Evaluator
+
+    first, _ = trained(make_config)
+    _, log = trained(make_config, fork(first.run.id))
+    with Evaluator(first.config) as evaluator:
+        import spotter
+
+        again = evaluator.run(spotter.load(first.run.id), 0)
+    assert log.evaluations[0].scores == again.scores
+
+
+def test_the_optimizer_starts_fresh_when_asked_or_when_it_must(make_config):
+    first, _ = trained(make_config)
+    _, log = trained(make_config, fork(first.run.id, fresh_optimizer=True))
+    assert "the optimizer starts fresh, as asked" in log.notes
+    _, log = trained(make_config, fork(first.run.id), env_id="Acrobot-v1")
+    assert "the optimizer starts fresh: its memory belongs to another network" in log.notes
+    _, log = trained(make_config, fork(first.run.id), algo={"name": "ppo", "optimizer": "sgd"})
+    assert "the optimizer starts fresh: the old run used another rule" in log.notes
+
+
+def test_optimizer_memory_makes_a_difference(make_config):
+    first, _ = trained(make_config)
+    kept, _ = trained(make_config, fork(first.run.id), budget={"env_steps": 64})
+    fresh, _ = trained(make_config, fork(first.run.id, True), budget={"env_steps": 64})
+    ours, theirs = kept.policy.state_dict(), fresh.policy.state_dict()
+    assert not all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_a_selector_that_fits_nothing_is_one_sentence():
+    with pytest.raises(UserError, match="there is no run"):
+        fork("@last")

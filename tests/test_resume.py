@@ -1,0 +1,261 @@
+"""A run that was stopped goes on as if it had not been: weights, streams, episodes, counters."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from spotter import checkpoint
+from spotter.checkpoint import Contents, Keeper
+from spotter.config import validate
+from spotter.config.overrides import merge
+from spotter.origins import resume
+from spotter.rundir.run import Run, select
+from spotter.training import Training, train
+from spotter.types import UserError
+
+SCRIPTED = "spotter.testing.scripted:Scripted-v0"
+SETUPS = {
+    "ppo": ("CartPole-v1", {"algo": "ppo"}),
+    "ppo with everything": (
+        "CartPole-v1",
+        {
+            "algo": {
+                "name": "ppo",
+                "lr": {"start": 1e-3, "end": 0},
+                "lr_target_kl": 0.01,
+                "optimizer": "adamw",
+            },
+            "policy": {"normalize_obs": "running", "normalize_values": True},
+            "reward": {
+                "normalize": True,
+                "signals": [
+                    {"source": "state_count", "low": [-3, -3, -1, -3], "high": [3, 3, 1, 3]},
+                    {"source": "cartpole_centre"},
+                ],
+            },
+        },
+    ),
+    "a2c": ("Acrobot-v1", {"algo": "a2c"}),
+    "reinforce": ("CartPole-v1", {"algo": "reinforce"}),
+    "continuous": ("Pendulum-v1", {"algo": {"name": "ppo", "optimizer": "rmsprop"}}),
+    "masked": ("Taxi-v4", {"algo": "ppo"}),
+    "box2d": ("LunarLander-v3", {"algo": "ppo", "env": {"family": "box2d"}}),
+    "wrapped": (
+        "CartPole-v1",
+        {
+            "algo": "ppo",
+            "env": {
+                "wrappers": [
+                    {"name": "sticky_actions", "probability": 0.3},
+                    {"name": "observation_noise", "std": 0.01},
+                    {"name": "frame_stack", "count": 3},
+                ]
+            },
+        },
+    ),
+    "processes": ("CartPole-v1", {"algo": "ppo", "env": {"backend": "process", "workers": 2}}),
+    "nested": (SCRIPTED, {"algo": "ppo", "env": {"kwargs": {"nested": True, "masks": True}}}),
+}
+
+
+def state_of(training):
+    tensors = {f"policy/{k}": v.numpy().copy() for k, v in training.policy.state_dict().items()}
+    return {**tensors, **dict(flat(training.state()))}
+
+
+def flat(tree, path=""):
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            yield from flat(value, f"{path}/{key}")
+    elif isinstance(tree, list | tuple) and not path.endswith("python"):
+        for i, value in enumerate(tree):
+            yield from flat(value, f"{path}/{i}")
+    else:
+        yield path, tree
+
+
+def through_disk(training, make_config):
+    """What a checkpoint holds after it was written and read."""
+    run = Run.create(training.config, "x")
+    keeper = Keeper(run, training.config.checkpoint)
+    state = {"training": training.state()}
+    keeper.save(Contents(training.env_steps, training.policy, state, {}, ""))
+    return checkpoint.read(checkpoint.find_in(run, "@latest"))
+
+
+@pytest.mark.parametrize("name", SETUPS)
+def test_going_on_from_a_checkpoint_is_going_on(make_config, name):
+    env_id, sections = SETUPS[name]
+    sections = dict(sections)
+    config = make_config(env_id, sections.pop("algo"), **sections, budget={"env_steps": 5000})
+    with Training(config) as training:
+        for _ in range(3):
+            training.step()
+        saved = through_disk(training, make_config)
+        ours = [training.step().metrics for _ in range(3)]
+        whole = state_of(training)
+    random.seed(99)
+    np.random.seed(99)
+    torch.manual_seed(99)
+    with Training(config, after_env_steps=saved.env_steps) as other:
+        assert other.restore(saved.weights, saved.trainer["training"]) == []
+        theirs = [other.step().metrics for _ in range(3)]
+        resumed = state_of(other)
+    assert ours == theirs, "every metric, to the last bit"
+    assert set(whole) == set(resumed)
+    for key, value in whole.items():
+        same = (
+            np.array_equal(value, resumed[key])
+            if isinstance(value, np.ndarray)
+            else (value == resumed[key])
+        )
+        assert same, key
+
+
+def test_p33_schedules_go_on_from_the_global_step(make_config):
+    lr = {"name": "ppo", "lr": {"start": 1e-3, "end": 0}}
+    whole = trained(make_config, algo=lr, budget={"env_steps": 640})
+    split = trained(make_config, algo=lr, budget={"env_steps": 640}, stop_after=5)
+    again = go_on(split.run.id)
+    for run in (whole.run, again.run):
+        assert [row["env_steps"] for row in run.metrics()] == [64 * i for i in range(1, 11)]
+    rates = [[row["hp/algo.lr"] for row in run.metrics()] for run in (whole.run, again.run)]
+    assert rates[0] == rates[1]
+    assert rates[0][5] < rates[0][4]
+
+
+class StopAfter:
+    """A sink that presses Ctrl-C after some updates."""
+
+    def __init__(self, updates):
+        self.updates = updates
+
+    def open(self, start): ...
+    def note(self, text): ...
+    def evaluation(self, evaluation): ...
+    def event(self, kind, data): ...
+    def close(self, ending): ...
+
+    def row(self, row):
+        import os
+        import signal
+
+        if row.update == self.updates:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def trained(make_config, env_id="CartPole-v1", algo="ppo", stop_after=None, **sections):
+    sections = {"video": {"when": None}, "eval": {"every_steps": None, "episodes": 2}, **sections}
+    config = make_config(env_id, algo, **sections)
+    sinks = [StopAfter(stop_after)] if stop_after else []
+    return train(config, sinks, lambda: Run.create(config, f"{env_id}:ppo"))
+
+
+def go_on(selector, *overrides, sinks=()):
+    origin = resume(selector, overrides)
+    return train(origin.config, sinks, lambda: origin.take_up([], "a test"), origin)
+
+
+def comparable(run):
+    """Rows without the clock."""
+    rows = list(run.metrics())
+    return [{k: v for k, v in row.items() if not k.startswith("time/")} for row in rows]
+
+
+def test_an_interrupted_run_goes_on_as_if_never_stopped(make_config):
+    settings = {"budget": {"env_steps": 640}, "eval": {"every_steps": 128, "episodes": 2}}
+    whole = trained(make_config, **settings)
+    stopped = trained(make_config, stop_after=3, **settings)
+    assert stopped.reason == "interrupted"
+    assert stopped.run.info()["status"] == "interrupted"
+    again = go_on(stopped.run.id)
+    assert again.run.id == stopped.run.id
+    assert again.reason == whole.reason
+    assert comparable(again.run) == comparable(whole.run)
+    ours, theirs = whole.policy.state_dict(), again.policy.state_dict()
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    assert again.test.scores == whole.test.scores
+
+
+def test_a_resume_is_written_down(make_config):
+    stopped = trained(make_config, stop_after=2)
+    go_on(stopped.run.id, "algo.lr=1e-4")
+    (entry,) = stopped.run.info()["resumes"]
+    assert entry["env_steps"] == 128
+    assert entry["why"] == "a test"
+    assert entry["changes"] == {"algo.lr": [3e-4, 1e-4]}
+    assert checkpoint.read_config(checkpoint.find("@last")).algo.lr.start == 1e-4
+    rows = list(stopped.run.metrics())
+    assert [row["hp/algo.lr"] for row in rows[1:3]] == [3e-4, 1e-4]
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("policy.hidden=[8]", "policy.hidden cannot change in a run that goes on"),
+        ("env.id=Acrobot-v1", "env.id cannot change"),
+        ("seed=3", "seed cannot change"),
+        ("budget.env_steps=64", "has spent its budget of 64 env steps"),
+        ("algo.lrr=1", "did you mean algo.lr?"),
+    ],
+)
+def test_changes_that_cannot_be_are_refused(make_config, override, sentence):
+    stopped = trained(make_config, stop_after=2)
+    before = (stopped.run.folder / "run.json").read_text()
+    with pytest.raises(UserError, match=sentence.replace("?", r"\?")):
+        resume(stopped.run.id, [override])
+    assert (stopped.run.folder / "run.json").read_text() == before
+
+
+def test_more_budget_says_what_it_does_to_schedules(make_config):
+    lr = {"name": "ppo", "lr": {"start": 1e-3, "end": 0}}
+    result = trained(make_config, algo=lr, budget={"env_steps": 640})
+    with pytest.raises(UserError, match=r"give it more, e\.g\. budget\.env_steps=1280"):
+        resume(result.run.id)
+    origin = resume(result.run.id, ["budget.env_steps=1280"])
+    assert origin.notes == (
+        "budget.env_steps 640 becomes 1280",
+        "algo.lr goes on at 0.0005 instead of 0",
+    )
+
+
+def test_other_numbers_of_copies_begin_new_episodes(make_config):
+    stopped = trained(make_config, stop_after=2)
+
+    sink = StopAfter(0)
+    notes: list[str] = []
+    sink.note = notes.append
+    result = go_on(stopped.run.id, "env.count=8", sinks=[sink])
+    assert "8 of 8 copies begin new episodes" in notes
+    assert result.reason == "budget"
+
+
+def test_only_the_latest_checkpoint_can_be_gone_on_from(make_config):
+    result = trained(make_config, stop_after=2)
+    with pytest.raises(UserError, match="start a new run with --from"):
+        resume(f"{result.run.id}/@best")
+
+
+def test_p35_loading_gives_a_new_policy_and_changes_none(make_config):
+    """There is no `policy.load`, which could be called on an instance and do nothing."""
+    import spotter
+
+    result = trained(make_config)
+    policy = spotter.load(f"{result.run.id}/@latest")
+    assert not hasattr(policy, "load")
+    ours, theirs = policy.state_dict(), result.policy.state_dict()
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_p15_statistics_stand_still_in_evaluation_and_come_back(make_config):
+    normalised = {"policy": {"normalize_obs": "running"}, "eval": {"every_steps": 64}}
+    result = trained(make_config, **normalised, budget={"env_steps": 128})
+    count = int(result.policy.state_dict()["inputs.obs.count"])
+    assert count == result.env_steps, "only training steps were seen"
+    again = validate(merge(result.config.as_data(), {"budget": {"env_steps": 256}}))
+    assert again
+    resumed = go_on(result.run.id, "budget.env_steps=256")
+    assert int(resumed.policy.state_dict()["inputs.obs.count"]) == 256
+    assert select("@last").id == resumed.run.id
