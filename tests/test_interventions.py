@@ -127,7 +127,10 @@ def test_an_alert_may_end_a_run(make_config):
 @pytest.mark.parametrize(
     ("sections", "sentence"),
     [
-        ({"alerts": {"ignore": ["kl-hihg"]}}, "alerts.ignore: there is no alert 'kl-hihg'; did you"),
+        (
+            {"alerts": {"ignore": ["kl-hihg"]}},
+            "alerts.ignore: there is no alert 'kl-hihg'; did you",
+        ),
         ({"alerts": {"actions": {"nam": "stop"}}}, "alerts.actions: there is no alert 'nam'"),
         (
             {"plateau": {**PLATEAU, "actions": [{"setting": "algo.steps", "value": 2}]}},

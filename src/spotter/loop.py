@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
-from spotter import diagnosis
+from spotter import blackbox, diagnosis
 from spotter.checkpoint import Contents, Keeper
 from spotter.interrupts import Interrupts
 from spotter.interventions import Deed, Interventions, changed
@@ -202,8 +202,6 @@ class Loop:
 
     def _report_faults(self) -> None:
         for fault in self.training.vector.take_faults():
-            from spotter import blackbox
-
             folder = None
             if self.run:
                 folder = blackbox.write(self.run.folder / "blackbox", fault, self.training.config)
@@ -223,5 +221,10 @@ class Loop:
             self._can_film = False
             self.recorder.note(f"no videos: {error}")
             return
+        if film.score not in evaluation.scores:
+            self.recorder.note(
+                f"the video shows a score of {film.score:g}, which is none of the evaluation's: "
+                "this environment does not repeat itself under one seed"
+            )
         data = {"file": film.path.name, "score": film.score, "best": is_best}
         self.recorder.event("video", data | {"env_steps": evaluation.env_steps})

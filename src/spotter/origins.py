@@ -10,6 +10,7 @@ from spotter.config import RunConfig, validate
 from spotter.config.diff import difference
 from spotter.config.overrides import Override, edit, parse
 from spotter.recorder import Row
+from spotter.rundir import lock
 from spotter.rundir.files import read_json
 from spotter.rundir.run import Run, select
 from spotter.types import Progress, UserError
@@ -32,6 +33,10 @@ class Resume:
     def take_up(self, command: Sequence[str], why: str) -> Run:
         """Open the run's folder for writing again, cut back to the checkpoint."""
         run = self.saved.run
+        lock.take(run.folder, run.info())
+        if checkpoint.find_in(run, "@latest") != self.saved.folder:
+            lock.release(run.folder)
+            raise UserError(f"another process has gone on with run {run.id} meanwhile; try again")
         run.resume(command, self.saved.env_steps, self.config, self.changes, why)
         return run
 
@@ -57,6 +62,7 @@ class Fork:
             "checkpoint": self.saved.folder.name,
             "env_steps": self.saved.env_steps,
             "kind": "fork",
+            "fresh_optimizer": self.fresh_optimizer,
         }
 
 

@@ -5,6 +5,7 @@ A metric nobody declared is a bug and stops the run; sinks never see undeclared 
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from statistics import fmean, pstdev
 from time import perf_counter
@@ -113,8 +114,15 @@ class Recorder:
         self._waiting: dict[str, float] = {}
         self._spent: dict[str, float] = {}
         self.ending: Ending | None = None
-        for sink in sinks:
-            sink.open(start)
+        self._open(start)
+
+    def _open(self, start: Start) -> None:
+        """Every sink, or none: what one sink has put up must not stay behind."""
+        with ExitStack() as opened:
+            for sink in self._sinks:
+                sink.open(start)
+                opened.callback(sink.close, None)
+            opened.pop_all()
 
     def note(self, text: str) -> None:
         for sink in self._sinks:

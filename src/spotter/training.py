@@ -6,6 +6,7 @@ when solved, spent or asked to. A run can be left after any update and continued
 
 import os
 import random
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -33,6 +34,7 @@ from spotter.origins import Fork, Origin, Resume
 from spotter.recorder import Ending, Recorder, Sink, Start
 from spotter.rewards import RewardMixer
 from spotter.rollout import Collector
+from spotter.rundir.report import write_report
 from spotter.rundir.run import Run
 from spotter.scoring import make_scorer
 from spotter.sinks.jsonl import Jsonl
@@ -197,10 +199,12 @@ def train(
             env_steps=training.env_steps,
             rollout=lambda: training.collector.position,
         )
-        watcher = Watcher(summary.facts(training, wanted, fresh=origin is None), catalogue, config.alerts.ignore)
+        facts = summary.facts(training, wanted, fresh=origin is None)
+        watcher = Watcher(facts, catalogue, config.alerts.ignore)
         stack.enter_context(_outcome(run))
         recorder = stack.enter_context(Recorder(start, sinks, watcher))
-        interrupts.on_request = recorder.note
+        if sys.stdout.isatty():  # elsewhere a note would print from within a signal handler
+            interrupts.on_request = recorder.note
         if run:
             run.update(resume_grade=asdict(grade))
         for note in notes:
@@ -289,6 +293,7 @@ def _result(loop: Loop, seconds: float) -> Result:
             best=loop.keeper.best if loop.keeper else None,
             steps_to_threshold=loop.recorder.steps_to_threshold,
         )
+        write_report(loop.run)
     return Result(
         config=training.config,
         run=loop.run,
@@ -331,7 +336,7 @@ def _as_arrays(tree: Any) -> Any:
 
 def _seed_streams(seed: int) -> None:
     random.seed(seeding.integer(seed, "python"))
-    np.random.seed(seeding.integer(seed, "numpy"))  # noqa: NPY002
+    np.random.seed(seeding.integer(seed, "numpy"))
     torch.manual_seed(seeding.integer(seed, "torch"))
 
 

@@ -6,19 +6,22 @@ from spotter import plugins
 from tests.architecture.source import Module, at_import, imports, modules, part_of
 
 LAYERS = {
-    0: {"types", "metrics", "functional", "schedules", "seeding", "distributed"},
-    1: {"config", "plugins"},
-    2: {"envs", "nets"},
-    3: {"rollout", "rewards", "optim"},
-    4: {"algos"},
-    5: {"recorder", "checkpoint", "evaluate", "sinks", "rundir"},
-    6: {"training"},
-    7: {"sweeps", "launch", "hub", "traces"},
-    8: {"cli", "api", "studio", "mcp"},
-    9: {""},  # spotter/__init__.py: the door
+    0: "types metrics functional schedules seeding distributed packing versions interrupts",
+    1: "config plugins",
+    2: "envs nets",
+    3: "rollout rewards optim diagnosis transfer",
+    4: "algos",
+    5: "recorder checkpoint evaluate scoring origins interventions blackbox sinks display rundir "
+    "video",
+    6: "training loop summary",
+    7: "verify sweeps launch hub traces",
+    8: "cli api studio mcp",
 }
-LEVEL = {part: level for level, parts in LAYERS.items() for part in parts}
-TORCH_FREE = {"types", "metrics", "schedules", "seeding", "config", "plugins", "algos", "cli"}
+LEVEL = {part: level for level, parts in LAYERS.items() for part in parts.split()}
+LEVEL[""] = 9  # spotter/__init__.py: the door
+TORCH_FREE = {"types", "metrics", "schedules", "seeding", "packing", "versions", "config"} | {
+    "plugins", "algos", "rundir", "display", "cli"
+}  # fmt: skip
 PLUGINS = {
     f"{package}.{name}"
     for kind, package in plugins.PACKAGES.items()

@@ -32,7 +32,7 @@ def trained(monkeypatch):
         calls: list = []  # noqa: RUF012
 
         @staticmethod
-        def train(config, sinks=(), new_run=None):
+        def train(config, sinks=(), new_run=None, origin=None):
             Training.calls.append((config, sinks))
             if isinstance(Training.result, BaseException):
                 raise Training.result
@@ -105,6 +105,12 @@ def test_a_failing_environment_is_1_and_tells_all(spotter, trained):
         (["CartPole-v1", "seed=1", "--seed", "2"], "the seed is given twice: write either"),
         (["CartPole-v1", "algo.lr"], "command line: 'algo.lr' is not an override; write key=v"),
         (["CartPole-v1", "--algo", "pp"], "unknown algorithm 'pp'; did you mean 'ppo'?"),
+        (["CartPole-v1", "--from", "@last"], "there is no run in"),
+        (["CartPole-v1", "--fresh-optimizer"], "--fresh-optimizer needs --from"),
+        (["--resume", "@last"], "there is no run in"),
+        (["--resume", "@last", "--algo", "ppo"], "--algo does not go with --resume"),
+        (["--resume", "@last", "--no-save"], "--no-save does not go with --resume"),
+        (["CartPole-v1", "--resume", "@last"], "--resume goes on with a run and takes no address"),
     ],
 )
 def test_mistakes_are_found_before_training(spotter, trained, args, sentence):
@@ -143,3 +149,26 @@ def test_numbers_for_people():
     assert [number(475.0), number(-13.25), number(0.7)] == ["475", "-13.25", "0.7"]
     assert [duration(0.04), duration(99.94), duration(100)] == ["0.0 s", "99.9 s", "1 min 40 s"]
     assert duration(7620) == "2 h 07 min"
+
+
+def test_stop_go_on_fork_and_prove_end_to_end(spotter):
+    short = ("budget.env_steps=512", "eval.episodes=2", "video.when=null", "--quiet")
+    ran = spotter("train", "CartPole-v1:ppo", *short, "--why", "to see")
+    assert ran.code == 0
+    ran = spotter("train", "--resume", "@last", "--quiet")
+    assert ran.code == 2
+    assert "has spent its budget of 512 env steps; give it more" in ran.err
+    ran = spotter("train", "--resume", "@last", "budget.env_steps=1024", "algo.lr=1e-4")
+    assert ran.code == 0
+    assert "resumed at 512 env steps" in ran.out
+    assert "budget.env_steps 512 becomes 1024" in ran.out
+    ran = spotter("train", "CartPole-v1:ppo", *short[:-1], "--from", "@last/@latest")
+    assert ran.code == 0
+    assert "tensors copied" in ran.out
+    assert "starts at a score of" in ran.out
+    shown = spotter("show", "@last").out
+    assert "step-000001024" in shown, "where it comes from"
+    ran = spotter("train", "--resume", "@last", "budget.env_steps=1e5", "--verify")
+    assert (ran.code, ran.out.splitlines()[0]) == (
+        0, "exact: 8 updates at once equal 4, kill -9 and 4 more",
+    )  # fmt: skip

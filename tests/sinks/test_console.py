@@ -34,6 +34,7 @@ from tests.display.scripted import (
     written,
 )
 
+QUICK = ("eval.episodes=2", "video.when=null")
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 
 
@@ -232,7 +233,7 @@ class TestInAPseudoTerminal:
     """The real command on a real terminal of 100 by 40."""
 
     def test_the_table_and_the_verdict(self):
-        code, output = in_a_terminal("train", "CartPole-v1:ppo", "budget.env_steps=3000")
+        code, output = in_a_terminal("train", "CartPole-v1:ppo", "budget.env_steps=3000", *QUICK)
         lines = [line.rstrip() for line in screen(without_styles(output).replace("\r\n", "\n"))]
         assert code == 0, output
         # drawn many times, yet one table is left, with the box below it
@@ -245,7 +246,12 @@ class TestInAPseudoTerminal:
 
     def test_ctrl_c_gives_the_terminal_back(self):
         code, output = in_a_terminal(
-            "train", "CartPole-v1:ppo", "budget.env_steps=1e8", "env.threshold=1e9", interrupt=True
+            "train",
+            "CartPole-v1:ppo",
+            "budget.env_steps=1e8",
+            "env.threshold=1e9",
+            *QUICK,
+            interrupt=True,
         )
         assert code == 130, output
         assert "INTERRUPTED" in without_styles(output)

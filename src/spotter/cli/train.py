@@ -179,8 +179,9 @@ def _train(plan: Plan, quiet: bool, no_save: bool) -> None:
 
     sinks = () if quiet else (Console(),)
     result = train(plan.config, sinks, None if no_save else plan.new_run, plan.origin)
-    typer.echo(verdict(plan.address, result, plan.config.eval.episodes))
-    if result.run is not None:
+    if quiet or not sys.stdout.isatty():  # on a terminal, the box has said it all
+        typer.echo(verdict(plan.address, result, plan.config.eval.episodes))
+    if quiet and result.run is not None:
         typer.echo(f"run {result.run.id} is in {result.run.folder}")
     if result.reason in EXIT_CODES:
         sys.exit(EXIT_CODES[result.reason])

@@ -101,14 +101,14 @@ class Slice:
         self._failures = 0
         self._any_lost = False
         self._has_signals = buffers.signals.size > 0
-        # x · 0 is 0 for every number and nan for what is none: one cheap call for all copies
+        # bytes are compared several times faster than arrays are asked for `all`
         self._guards = [
-            (array.reshape(-1), np.zeros(array.size, array.dtype))
+            (array.reshape(-1), b"\x01" * array.size)
             for array in (buffers.signals, *floats(buffers.obs).values())
             if array.size
         ]
         self._final_guards = [
-            (path, leaf.reshape(len(leaf), -1), np.zeros(leaf[0].size, leaf.dtype))
+            (path, leaf.reshape(len(leaf), -1), b"\x01" * leaf[0].size)
             for path, leaf in floats(buffers.final_obs).items()
         ]
 
@@ -149,8 +149,8 @@ class Slice:
                 self.buffers.reward[row] = 0.0
                 self.buffers.terminated[row] = self.buffers.truncated[row] = False
         at[0] = IDLE
-        for flat, zeros in self._guards:
-            if flat.dot(zeros) != 0.0:
+        for values, all_finite in self._guards:
+            if np.isfinite(values).tobytes() != all_finite:
                 return self._check_finite(finished)
         return finished
 
@@ -239,8 +239,8 @@ class Slice:
                 self._write_mask(buffers.mask[row], info)
             return None
         copy.obs_codec.write(obs, buffers.final_obs, row)
-        for path, leaf, zeros in self._final_guards:
-            if leaf[row].dot(zeros) != 0.0:
+        for path, leaf, all_finite in self._final_guards:
+            if np.isfinite(leaf[row]).tobytes() != all_finite:
                 raise NotFinite(f"returned a last observation that is not finite, in {path}")
         episode = Episode(
             env=self.first_index + row,
@@ -279,7 +279,7 @@ class Slice:
 
     def _check_finite(self, finished: list[Episode]) -> list[Episode]:
         """Replace copies that returned nan or infinity; their episodes do not count."""
-        while any(flat.dot(zeros) != 0.0 for flat, zeros in self._guards):
+        while not all(np.isfinite(values).all() for values, _ in self._guards):
             for row in range(len(self.copies)):
                 what = self.buffers.not_finite(row)
                 if what is not None:

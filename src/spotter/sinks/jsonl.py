@@ -37,7 +37,12 @@ class Jsonl:
                 self._run.event("alert", {**asdict(alert), "env_steps": row.env_steps})
         if monotonic() - self._last_beat >= _HEARTBEAT_S:
             self._last_beat = monotonic()
-            self._run.update(env_steps=row.env_steps)
+            merit = row.metrics.get("merit/steps_to_threshold")
+            self._run.update(
+                env_steps=row.env_steps,
+                vector_steps=row.vector_steps,
+                steps_to_threshold=None if merit is None else int(merit),
+            )
 
     def evaluation(self, evaluation: Evaluation) -> None:
         self._run.event("evaluation", evaluation.certificate())
