@@ -1,5 +1,7 @@
 """Both of our back-ends through the whole contract, one test per check."""
 
+from dataclasses import replace
+
 import pytest
 
 from spotter.testing import backends
@@ -52,3 +54,26 @@ def test_the_contract_notices_a_broken_backend(fault):
 
     with pytest.raises(AssertionError):
         backends.check_transitions(broken)
+
+
+@pytest.mark.parametrize(
+    ("method", "broken", "check"),
+    [
+        ("tapes", lambda tapes: [replace(t, actions=t.actions[:-1]) for t in tapes], "check_tapes"),
+        ("take_faults", lambda faults: [], "check_lost_copies"),
+        (
+            "take_faults",
+            lambda faults: [replace(f, tape=None) for f in faults],
+            "check_lost_copies",
+        ),
+    ],
+)
+def test_the_contract_notices_wrong_tapes_and_faults(method, broken, check):
+    def make(env, count):
+        inner = vector(env, "sync", count)
+        right = getattr(inner, method)
+        setattr(inner, method, lambda: broken(right()))
+        return inner
+
+    with pytest.raises(AssertionError):
+        getattr(backends, check)(make)

@@ -7,7 +7,7 @@ from gymnasium import spaces as gs
 
 from spotter.config import RewardConfig
 from spotter.envs.base import registered_info, threshold
-from spotter.envs.make import check_copies_differ, make_vector
+from spotter.envs.make import check_copies_differ, make_vector, resume_grade
 from spotter.types import UserError
 from tests.envs.helpers import config, vector, zeros
 
@@ -137,3 +137,98 @@ def test_registered_info_finds_ids_behind_a_package():
     assert registered_info(config("gymnasium.envs:CartPole-v1")).threshold == 475
     assert registered_info(config("no_such_package:CartPole-v1")).threshold is None
     assert registered_info(config("Unheard-v0")).threshold is None
+
+
+EXACT = {
+    "CartPole": config("CartPole-v1", "classic"),
+    "Pendulum": config("Pendulum-v1", "classic"),
+    "FrozenLake": config("FrozenLake-v1", "toy_text"),
+    "Taxi": config("Taxi-v4", "toy_text"),
+    "Blackjack": config("Blackjack-v1", "toy_text"),
+    "LunarLander": config("LunarLander-v3", "box2d"),
+    "BipedalWalker": config("BipedalWalker-v3", "box2d"),
+    "Bandit": config("Bandit-v0", "bandit"),
+    "nested": config("Scripted-v0", kwargs={"nested": True, "reuses_array": True}),
+    "buttons": config("Buttons-v0", kwargs={"kind": "multi_binary"}),
+    "noise below stacks": config(
+        "CartPole-v1",
+        wrappers=[
+            {"name": "randomize", "attributes": {"gravity": [9, 10]}},
+            {"name": "sticky_actions"},
+            {"name": "action_noise", "probability": 0.2},
+            {"name": "frame_skip", "skip": [1, 3], "pool": True},
+            {"name": "observation_noise", "std": 0.1},
+            {"name": "previous_action"},
+            {"name": "frame_stack", "count": 3},
+            {"name": "time_limit", "steps": 9},
+        ],
+    ),
+    "lunar physics": config(
+        "LunarLander-v3",
+        "box2d",
+        wrappers=[{"name": "lunar_physics", "wind_power": [0, 20], "main_engine": [0.8, 1.2]}],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_our_environments_and_wrappers_resume_exactly(name):
+    grade = resume_grade(EXACT[name], RewardConfig())
+    assert grade.grade == "exact", grade.why
+    assert grade.why.endswith("steps to the same observation")
+
+
+def test_signals_resume_exactly():
+    signals = [
+        {"source": "cartpole_centre"},
+        {"source": "step_penalty", "after": 3},
+        {"source": "action_reward", "values": [0, 1]},
+    ]
+    grade = resume_grade(config("CartPole-v1"), RewardConfig(signals=signals))
+    assert grade.grade == "exact", grade.why
+
+
+class Secretive(gym.Env):
+    """Keeps what matters where nobody can see it."""
+
+    def __init__(self, hides):
+        self.observation_space = gs.Box(-np.inf, np.inf, (1,), np.float32)
+        self.action_space = gs.Discrete(2)
+        self.hides = hides
+        self.total = iter(range(10**9)).__next__
+        self.step_count = 0
+
+    def observe(self):
+        value = self.total() if self.hides == "closure" else np.random.random()
+        return np.array([value], np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.step_count = 0
+        return self.observe(), {}
+
+    def step(self, action):
+        self.step_count += 1
+        return self.observe(), 0.0, self.step_count == 5, False, {}
+
+
+@pytest.mark.parametrize("hides", ["closure", "global stream"])
+def test_a_hidden_state_is_found_out(monkeypatch, hides):
+    spec = {"entry_point": lambda: Secretive(hides), "id": "Secretive-v0"}
+    monkeypatch.setitem(gym.registry, "Secretive-v0", gym.envs.registration.EnvSpec(**spec))
+    grade = resume_grade(config("Secretive-v0"), RewardConfig())
+    assert grade.grade == "episode boundary"
+    assert grade.why == "replaying 60 steps of Secretive-v0 gave another observation"
+
+
+def test_a_map_drawn_by_the_constructor_is_found_out():
+    env = config("FrozenLake-v1", "toy_text", kwargs={"map_name": None})
+    assert resume_grade(env, RewardConfig()).grade == "episode boundary"
+
+
+def test_an_environment_that_fails_has_no_exact_grade():
+    env = config("Faulty-v0", kwargs={"step": 2, "lengths": [3]})
+    grade = resume_grade(env, RewardConfig())
+    assert grade.grade == "episode boundary"
+    assert "could not be tried out: EnvError: " in grade.why
+    assert "\n" not in grade.why

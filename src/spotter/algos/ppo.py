@@ -161,7 +161,11 @@ class PPO:
         metrics["net/dead_units"] = F.dead_fraction(policy.activations(batch.sample_obs()))
         report = {name: value.item() for name, value in metrics.items()}
         self._adapt_rate(report["policy/approx_kl"], progress)
-        report |= {"ppo/epochs": epochs, "ppo/kl_stop": stopped, "ppo/lr_factor": self.lr_factor}
+        report |= {
+            "ppo/epochs": epochs,
+            "ppo/kl_stop": float(stopped),
+            "ppo/lr_factor": self.lr_factor,
+        }
         return report
 
     def _losses(self, batch: Batch, progress: Progress) -> dict[str, Any]:

@@ -47,7 +47,8 @@ def try_out(build: Callable[[], Copy], name: str) -> Grade:
                 return _boundary(f"replaying {_steps(tape)} of {name} gave another observation")
             return _compare(first, second, draw, name, tape)
     except Exception as error:  # it will show again, and better, when it matters
-        return _boundary(f"{name} could not be tried out: {type(error).__name__}: {error}")
+        reason = next(iter(str(error).splitlines()), "")
+        return _boundary(f"{name} could not be tried out: {type(error).__name__}: {reason}")
 
 
 def _boundary(why: str) -> Grade:

@@ -1,0 +1,123 @@
+"""When a run evaluates, saves, films and stops."""
+
+from itertools import pairwise
+
+import pytest
+
+from spotter.rundir.run import Run
+from spotter.training import train
+
+
+def ran(make_config, env_id="CartPole-v1", **sections):
+    sections = {"budget": {"env_steps": 640}, "video": {"when": None}, **sections}
+    config = make_config(env_id, **sections)
+    return train(config, new_run=lambda: Run.create(config, "x")).run
+
+
+def evaluated_at(run):
+    events = [event for event in run.events() if event["event"] == "evaluation"]
+    return [event["env_steps"] for event in events if event["seeds"] == "eval"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"every_steps": 128}, [128, 256, 384, 512, 640]),
+        ({"every_steps": 100}, [128, 256, 320, 448, 512, 640]),
+        ({"every_steps": 128, "after_steps": 300}, [320, 384, 512, 640]),
+        ({"every_steps": None}, []),
+        ({"every_steps": 128, "after_steps": 10_000}, []),
+    ],
+)
+def test_cadence_and_warm_up_count_env_steps(make_config, settings, expected):
+    """Copies times steps per update is 64, so evaluations come with the first update after."""
+    assert evaluated_at(ran(make_config, eval={"episodes": 2, **settings})) == expected
+
+
+@pytest.mark.parametrize(("threshold", "fraction"), [(475.0, 0.02), (475.0, 1.0), (-1.0, 0.5)])
+def test_evaluation_waits_for_the_training_score(make_config, threshold, fraction):
+    settings = {"every_steps": 64, "episodes": 2, "after_score": fraction}
+    run = ran(make_config, env={"threshold": threshold}, eval=settings)
+    wanted = threshold - (1 - fraction) * abs(threshold)
+    rows = list(run.metrics())
+    # the score before an update decides whether its weights are evaluated
+    due = [
+        row["env_steps"]
+        for before, row in pairwise(rows)
+        if before.get("train/score", float("-inf")) >= wanted
+    ]
+    at = evaluated_at(run)
+    if fraction == 1.0:
+        assert at == []
+    elif threshold < 0:
+        assert at, "a positive score has long reached it"
+        assert at == [step for step in due if step <= at[-1]], "and the first ends the run"
+    else:
+        assert at == due
+        assert at
+
+
+def test_solved_is_a_number_in_the_rows_and_ends_training_at_once(make_config):
+    run = ran(make_config, env={"threshold": 5.0}, eval={"every_steps": 128, "episodes": 3})
+    rows = list(run.metrics())
+    assert [row["env_steps"] for row in rows] == [64, 128], "not one update more"
+    assert "eval/solved" not in rows[0]
+    assert (rows[1]["eval/solved"], rows[1]["test/solved"]) == (1.0, 1.0)
+    assert run.info()["solved"] is True
+    assert run.info()["reason"] == "solved"
+
+
+def test_an_unsolved_run_says_zero(make_config):
+    rows = list(ran(make_config, eval={"every_steps": 320, "episodes": 3}).metrics())
+    assert rows[-1]["eval/solved"] == 0.0
+    assert rows[-1]["test/solved"] == 0.0
+
+
+def test_steps_to_the_threshold_are_kept(make_config):
+    settings = {"every_steps": None, "episodes": 3}
+    run = ran(make_config, env={"threshold": 5.0}, eval=settings)
+    rows = list(run.metrics())
+    merits = [row.get("merit/steps_to_threshold") for row in rows]
+    first = next(merit for merit in merits if merit is not None)
+    assert merits[-1] == first == run.info()["steps_to_threshold"]
+    reached = next(row for row in rows if "merit/steps_to_threshold" in row)
+    assert reached["env_steps"] == first
+
+
+def test_saves_by_the_clock_between_evaluations(make_config):
+    never = {"every_steps": None, "episodes": 2}
+    run = ran(make_config, eval=never, checkpoint={"every_s": 1e-9, "keep": None})
+    steps = sorted(int(path.name[5:]) for path in (run.folder / "checkpoints").glob("step-*"))
+    assert steps == [64 * update for update in range(1, 11)]
+    rows = list(run.metrics())
+    assert all(row["time/save_s"] > 0 for row in rows[1:]), "how long saving took is a metric"
+    run = ran(make_config, eval=never, checkpoint={"every_s": None, "keep": None})
+    steps = [int(path.name[5:]) for path in (run.folder / "checkpoints").glob("step-*")]
+    assert steps == [640], "only at the end"
+
+
+@pytest.mark.parametrize(("when", "films"), [("end", 1), ("eval", 3), ("best", None), (None, 0)])
+def test_films_are_made_when_asked(make_config, when, films):
+    settings = {"every_steps": 200, "episodes": 2}
+    run = ran(make_config, eval=settings, video={"when": when})
+    found = sorted((run.folder / "videos").glob("*.mp4"))
+    if films is None:
+        best = [event for event in run.events() if event["event"] == "video"]
+        assert len(found) == len(best) >= 1
+        assert all(event["best"] for event in best)
+    else:
+        assert len(found) == films
+    for event in run.events():
+        if event["event"] == "video":
+            scores = [e["scores"] for e in run.events() if e["event"] == "evaluation"]
+            assert any(event["score"] in each for each in scores), "it shows a scored episode"
+
+
+def test_an_environment_that_cannot_be_filmed_says_so_once(make_config):
+    settings = {"every_steps": 128, "episodes": 2}
+    run = ran(
+        make_config, "spotter.testing.scripted:Scripted-v0", eval=settings, video={"when": "eval"}
+    )
+    notes = [event["text"] for event in run.events() if event["event"] == "note"]
+    assert len([note for note in notes if note.startswith("no videos:")]) == 1
+    assert run.info()["status"] == "finished"
