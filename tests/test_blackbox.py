@@ -53,7 +53,7 @@ def test_a_box_holds_what_happened(make_config, tmp_path):
     assert (read.fault.copy, read.fault.kind, read.fault.text) == (1, "raised", fault.text)
     assert [int(action) for action in read.fault.tape.actions] == [0, 1, 2, 0, 1, 2, 0]
     assert read.fault.tape.seed == fault.tape.seed == 22
-    assert json.loads((boxes[0] / "fault.json").read_text())["versions"]["numpy"]
+    assert json.loads((boxes[0] / "fault.json").read_text())["fault"]["versions"]["numpy"]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_failure_that_does_not_happen_again_is_told(make_config, tmp_path):
     box = blackbox.write(tmp_path, fault, sane)
     # the tape brings its own attributes along, so the old point to fail at has to go from it
     data = json.loads((box / "fault.json").read_text())
-    data["tape"]["data"]["start"]["layers"][-1]["values"]["bad_seed"] = 99
+    data["fault"]["tape"]["start"]["layers"][-1]["values"]["bad_seed"] = 99
     (box / "fault.json").write_text(json.dumps(data))
     verdict = blackbox.replay(box, say=lambda line: None)
     assert not verdict.reproduced
@@ -128,10 +128,11 @@ def test_a_failure_in_the_first_reset(make_config, tmp_path):
     [
         (lambda data: data.clear(), "cannot be read: KeyError"),
         (lambda data: data.update(format=99), "has format 99; update Spotter"),
-        (lambda data: data.update(tape={"data": [], "arrays": {}}), "cannot be read"),
-        (lambda data: data["tape"]["data"].update(start={"$pickle": "gA=="}), "cannot be read"),
-        (lambda data: data["tape"]["arrays"]["/actions"].update(dtype="O"), "cannot be read"),
-        (lambda data: data["config"]["env"].update(count="many"), "env.count"),
+        (lambda data: data["fault"].update(tape=[]), "cannot be read"),
+        (lambda data: data["fault"]["tape"].update(start={"$pickle": "gA=="}), "cannot be read"),
+        (lambda data: data["arrays"]["/tape/actions"].update(dtype="O"), "cannot be read"),
+        (lambda data: data["arrays"].clear(), "cannot be read"),
+        (lambda data: data["fault"]["config"]["env"].update(count="many"), "env.count"),
     ],
 )
 def test_a_spoilt_box_is_refused_in_one_sentence(make_config, tmp_path, spoil, sentence):

@@ -3,6 +3,9 @@
 import pytest
 import torch
 
+from spotter import checkpoint
+from spotter.checkpoint import Contents, Keeper
+from spotter.rundir.run import Run
 from spotter.training import Training, train
 from spotter.types import UserError
 
@@ -62,3 +65,38 @@ def test_pixels_and_running_statistics_on_an_accelerator(make_config, device):
 def test_a_device_that_is_not_there_is_one_sentence(make_config, device):
     with pytest.raises(UserError, match=f"device: {device} is not available here; available: "):
         train(make_config("CartPole-v1", device=device))
+
+
+@pytest.mark.parametrize("device", HERE or [pytest.param("none", marks=pytest.mark.skip)])
+def test_a_run_goes_on_on_an_accelerator(make_config, device):
+    """Through a checkpoint; kernels may differ in the last bits, so the weights are compared."""
+    config = make_config(
+        "CartPole-v1", policy={"normalize_obs": "running", "normalize_values": True}, device=device
+    )
+    with Training(config) as training:
+        for _ in range(3):
+            training.step()
+        run = Run.create(config, "x")
+        contents = Contents(
+            training.env_steps, training.policy, {"training": training.state()}, {}, ""
+        )
+        Keeper(run, config.checkpoint).save(contents)
+        training.step()
+        expected = training.policy.state_dict()
+    saved = checkpoint.read(checkpoint.find_in(run, "@latest"))
+    with Training(config, saved.env_steps) as other:
+        assert other.restore(saved.weights, saved.trainer["training"]) == []
+        other.step()
+        for name, tensor in other.policy.state_dict().items():
+            assert torch.allclose(tensor.float(), expected[name].float(), atol=1e-5), name
+
+
+@pytest.mark.parametrize("device", HERE or [pytest.param("none", marks=pytest.mark.skip)])
+def test_async_evaluation_beside_an_accelerator(make_config, device):
+    config = make_config(
+        "CartPole-v1",
+        device=device,
+        eval={"mode": "async", "every_steps": 256, "episodes": 2},
+        budget={"env_steps": 2000},
+    )
+    assert train(config).score is not None

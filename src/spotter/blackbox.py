@@ -56,25 +56,27 @@ class Box:
 def write(folder: Path, fault: Fault, config: RunConfig, *, training: bool = True) -> Path:
     """A new folder in `folder` for this fault; returns it."""
     box = _new_folder(folder, f"copy{fault.copy}-{fault.kind}")
-    data = {
-        "format": FORMAT,
+    content = {
         "copy": fault.copy,
         "kind": fault.kind,
         "text": fault.text,
         "traceback": fault.traceback,
         "training": training,
-        "tape": None if fault.tape is None else _pack(fault.tape),
         "config": config.as_data(),
         "versions": versions(),
+        "tape": _as_data(fault.tape),
     }
-    write_json(box / "fault.json", data)
+    data, arrays = packing.pack(content)
+    texts = {key: _as_text(array) for key, array in arrays.items()}
+    write_json(box / "fault.json", {"format": FORMAT, "fault": data, "arrays": texts})
     write_atomic(box / "traceback.txt", f"{fault.text}\n\n{fault.traceback}")
     write_atomic(box / "README.txt", f"To see it fail again: spotter blackbox {box}\n")
     return box
 
 
 def _new_folder(parent: Path, name: str) -> Path:
-    number = 1 + max((int(old.name[:3]) for old in parent.glob("[0-9][0-9][0-9]-*")), default=0)
+    numbers = (re.match(r"\d+(?=-copy)", old.name) for old in parent.glob("*-copy*"))
+    number = 1 + max((int(found[0]) for found in numbers if found), default=0)
     while True:
         box = parent / f"{number:03d}-{name}"
         try:
@@ -85,24 +87,23 @@ def _new_folder(parent: Path, name: str) -> Path:
             return box
 
 
-def _pack(tape: Tape) -> dict[str, Any]:
-    fields = {"start": tape.start, "seed": tape.seed, "actions": np.array(tape.actions)}
-    data, arrays = packing.pack(fields)
-    return {"data": data, "arrays": {key: _as_text(array) for key, array in arrays.items()}}
-
-
 def _as_text(array: npt.NDArray[Any]) -> dict[str, Any]:
     content = base64.b64encode(array.tobytes()).decode()
     return {"dtype": array.dtype.str, "shape": list(array.shape), "base64": content}
 
 
-def _unpack(packed: dict[str, Any]) -> Tape:
-    arrays = {
-        key: np.frombuffer(base64.b64decode(text["base64"]), text["dtype"]).reshape(text["shape"])
-        for key, text in packed["arrays"].items()
-    }
-    fields = packing.unpack(packed["data"], arrays)
-    return Tape(fields["start"], fields["seed"], tuple(fields["actions"]))
+def _as_array(text: dict[str, Any]) -> npt.NDArray[Any]:
+    return np.frombuffer(base64.b64decode(text["base64"]), text["dtype"]).reshape(text["shape"])
+
+
+def _as_data(tape: Tape | None) -> dict[str, Any] | None:
+    if tape is None:
+        return None
+    return {"start": tape.start, "seed": tape.seed, "actions": np.array(tape.actions)}
+
+
+def _as_tape(data: dict[str, Any] | None) -> Tape | None:
+    return None if data is None else Tape(data["start"], data["seed"], tuple(data["actions"]))
 
 
 def read(box: Path) -> Box:
@@ -114,9 +115,11 @@ def read(box: Path) -> Box:
         data = read_json(path)
         if data["format"] > FORMAT:
             raise UserError(f"{box} has format {data['format']}; update Spotter to read it")
-        tape = None if data["tape"] is None else _unpack(data["tape"])
-        fault = Fault(data["copy"], data["kind"], data["text"], data["traceback"], tape)
-        return Box(fault, validate(data["config"]), bool(data["training"]))
+        arrays = {key: _as_array(text) for key, text in data["arrays"].items()}
+        content = packing.unpack(data["fault"], arrays)
+        words = {word: content[word] for word in ("copy", "kind", "text", "traceback")}
+        fault = Fault(**words, tape=_as_tape(content["tape"]))
+        return Box(fault, validate(content["config"]), bool(content["training"]))
     except UserError:
         raise
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:

@@ -16,7 +16,6 @@ from spotter.recorder import Recorder, Row
 from spotter.rundir.run import Run
 from spotter.scoring import Scored, Scorer
 from spotter.types import Evaluation
-from spotter.video import CannotRender, save_video
 
 if TYPE_CHECKING:
     from spotter.training import Training
@@ -215,6 +214,8 @@ class Loop:
     def _film(self, evaluation: Evaluation, is_best: bool) -> None:
         if self.run is None or not self._can_film:
             return
+        from spotter.video import CannotRender, save_video  # the encoder is loaded when needed
+
         try:
             film = save_video(self.run.folder, self.training.config, evaluation, best=is_best)
         except CannotRender as error:

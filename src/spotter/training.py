@@ -38,6 +38,7 @@ from spotter.rundir.report import write_report
 from spotter.rundir.run import Run
 from spotter.scoring import make_scorer
 from spotter.sinks.jsonl import Jsonl
+from spotter.sinks.log import Log
 from spotter.transfer import Plan, graft
 from spotter.types import Evaluation, Progress, Update, UserError
 
@@ -188,7 +189,7 @@ def train(
         notes = [*_copies_warning(config), *_set_out(training, interventions, origin)]
         grade = resume_grade(config.env, config.reward)
         run = new_run() if new_run else None
-        sinks = [*sinks, Jsonl(run)] if run else sinks
+        sinks = [*sinks, Jsonl(run), Log(run)] if run else sinks
         wanted = threshold(config.env)
         start = Start(
             config=training.config,

@@ -78,13 +78,25 @@ class Logbook:
         self.begin(row, Start(tape.start, tape.seed), tape.actions)
 
     def tape(self, row: int) -> Tape:
-        start = self._starts[row]
-        if start is None:
-            return UNKNOWN
-        return Tape(start.state, start.seed, (*self._before[row], *self._since(row)))
+        return self._tapes([row])[0]
 
     def tapes(self) -> list[Tape]:
-        return [self.tape(row) for row in range(len(self._starts))]
+        return self._tapes(range(len(self._starts)))
+
+    def _tapes(self, rows: Sequence[int]) -> list[Tape]:
+        first = min(self._from[row] for row in rows)
+        steps = len(self._given) - first
+        given = np.frombuffer(b"".join(self._given[first:]), self._dtype)
+        given = given.reshape(steps, *self._shape)
+        active = np.frombuffer(b"".join(self._active[first:]), np.bool_)
+        active = active.reshape(steps, self._shape[0])
+        tapes = []
+        for row in rows:
+            start, since = self._starts[row], slice(self._from[row] - first, None)
+            actions = given[since, row][active[since, row]]
+            known = start and Tape(start.state, start.seed, (*self._before[row], *actions))
+            tapes.append(known or UNKNOWN)
+        return tapes
 
     def last_actions(self, row: int) -> list[Any]:
         return [action.tolist() for action in self.tape(row).actions[-_LAST:]]
@@ -93,12 +105,6 @@ class Logbook:
         """Faults since the last call."""
         faults, self._faults = self._faults, []
         return faults
-
-    def _since(self, row: int) -> Sequence[Array]:
-        first = self._from[row]
-        given = np.frombuffer(b"".join(self._given[first:]), self._dtype).reshape(-1, *self._shape)
-        active = np.frombuffer(b"".join(self._active[first:]), np.bool_).reshape(-1, self._shape[0])
-        return tuple(given[:, row][active[:, row]])
 
     def _tidy(self) -> None:
         """Forget actions no tape needs, and tapes that have become too long to be played."""

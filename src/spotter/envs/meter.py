@@ -16,6 +16,9 @@ from spotter.config import SignalConfig
 from spotter.envs.base import Env
 from spotter.envs.signals.base import Kind, Signal
 
+GAME_GOES_ON: Final = "game_goes_on"
+"""Key in `info`: this end is the learner's only; score and length run on (see life_loss)."""
+_NOT_MEASURED: Final = frozenset({"action_mask", GAME_GOES_ON})
 _NUMBERS: Final = (int, float, np.integer, np.floating, np.bool_)
 
 
@@ -75,7 +78,7 @@ class Tally:
                 known[0] += number
                 known[1] += 1
                 known[2] = number
-            elif isinstance(key, str) and not key.startswith("_") and key != "action_mask":
+            elif isinstance(key, str) and key[:1] != "_" and key not in _NOT_MEASURED:
                 self._sums[key] = [number, 1, number]
 
     def numbers(self) -> dict[str, float]:

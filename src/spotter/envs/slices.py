@@ -18,7 +18,7 @@ from spotter.envs.buffers import Bools as Bools
 from spotter.envs.buffers import Buffers as Buffers
 from spotter.envs.buffers import floats
 from spotter.envs.logbook import Event, next_seed
-from spotter.envs.meter import Meter, Tally
+from spotter.envs.meter import GAME_GOES_ON, Meter, Tally
 from spotter.envs.spaces import ActionCodec, ObsCodec, describe, encode_mask
 from spotter.envs.tape import Layers, Start
 from spotter.envs.wrappers.base import layers
@@ -242,6 +242,9 @@ class Slice:
         for path, leaf, all_finite in self._final_guards:
             if np.isfinite(leaf[row]).tobytes() != all_finite:
                 raise NotFinite(f"returned a last observation that is not finite, in {path}")
+        if info and info.get(GAME_GOES_ON):
+            self._show_start(row, copy, *copy.env.reset())
+            return None
         episode = Episode(
             env=self.first_index + row,
             score=copy.meter.score,
@@ -265,6 +268,9 @@ class Slice:
         copy.length, copy.reward = 0, 0.0
         copy.tally.clear()
         copy.last_actions.clear()
+        self._show_start(row, copy, obs, info)
+
+    def _show_start(self, row: int, copy: Copy, obs: Any, info: dict[str, Any]) -> None:
         copy.obs_codec.write(obs, self.buffers.obs, row)
         copy.meter.take(self.buffers.signals_start[row])
         if self.buffers.mask is not None:

@@ -12,6 +12,7 @@ EXAMPLES = {
     "resize": {},
     "frame_skip": {"skip": [1, 3]},
     "sticky_actions": {},
+    "life_loss": {},
     "observation_noise": {"std": 0.1},
     "action_noise": {"probability": 0.1},
     "time_limit": {"steps": 5.0},
@@ -35,6 +36,7 @@ def test_configs_survive_being_saved(name):
 def test_two_runs_with_one_seed_are_equal(name):
     base = config("Picture-v0") if name in PICTURES else config("CartPole-v1")
     base = config("LunarLander-v3", "box2d") if name == "lunar_physics" else base
+    base = config("tests.envs.lives:Lives-v0") if name == "life_loss" else base
     wrapper = EnvConfig(wrappers=[{"name": name, **EXAMPLES[name]}]).wrappers
     with vector(base.model_copy(update={"wrappers": wrapper}), count=2) as vec:
         runs = []
