@@ -43,6 +43,7 @@ def same(a, b):
         {"e": np.zeros((0, 3)), "s": np.array(3.5), "b": np.array([True, False])},
         {"board": np.array([[b"S", b"F"], [b"H", b"G"]]), "names": np.array(["left", "right"])},
         {"big": 2**127 + 1, "bytes": b"\x00\xff"},
+        {"a": {"b": np.zeros(2)}, "a/b": np.ones(3)},
         {1, 2, 3},
         random.Random(3).getstate(),
     ],

@@ -1,6 +1,7 @@
 """A run that was stopped goes on as if it had not been: weights, streams, episodes, counters."""
 
 import random
+from collections import deque
 
 import numpy as np
 import pytest
@@ -69,7 +70,7 @@ def flat(tree, path=""):
     if isinstance(tree, dict):
         for key, value in tree.items():
             yield from flat(value, f"{path}/{key}")
-    elif isinstance(tree, list | tuple) and not path.endswith("python"):
+    elif isinstance(tree, list | tuple | deque) and not path.endswith("python"):
         for i, value in enumerate(tree):
             yield from flat(value, f"{path}/{i}")
     else:

@@ -55,7 +55,7 @@ class Box:
 
 def write(folder: Path, fault: Fault, config: RunConfig, *, training: bool = True) -> Path:
     """A new folder in `folder` for this fault; returns it."""
-    box = _new_folder(folder, f"copy{fault.copy}-{fault.kind}")
+    box = _new_folder(folder, f"copy{fault.copy}-{fault.kind.replace(' ', '-')}")
     content = {
         "copy": fault.copy,
         "kind": fault.kind,
@@ -189,7 +189,7 @@ def _judge(fault: Fault, seen: Fault | None, step: int) -> Verdict:
 def _what(seen: Fault) -> str:
     if seen.kind == "raised":
         return f"raised {_error(seen)}"
-    return "returned what is not finite" if seen.kind == "nan" else seen.text
+    return "returned what is not finite" if seen.kind == "not finite" else seen.text
 
 
 def _error(fault: Fault) -> str:

@@ -69,6 +69,7 @@ class Evaluator:
             first_seeds=tuple(env_seeds),
             first_actions=actions,
             seconds=perf_counter() - began,
+            faults=tuple(self._vector.take_faults()),
         )
 
     def _play(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +15,7 @@ from spotter.interventions import Deed, Interventions, changed
 from spotter.recorder import Recorder, Row
 from spotter.rundir.run import Run
 from spotter.scoring import Scored, Scorer
-from spotter.types import Evaluation
+from spotter.types import Evaluation, Fault
 
 if TYPE_CHECKING:
     from spotter.training import Training
@@ -75,8 +75,10 @@ class Loop:
         return self.training.env_steps >= (self.training.config.budget.env_steps or math.inf)
 
     def _once(self) -> None:
-        update = self.training.step()
-        self._report_faults()
+        try:
+            update = self.training.step()
+        finally:  # also of the failure that was one too many
+            self._report(self.training.vector.take_faults())
         submitted = self._is_due(update.env_steps) and self._submit(update.env_steps)
         scored = self.scorer.ready()
         if self._is_spent() and not scored:
@@ -114,6 +116,7 @@ class Loop:
     def _record(self, scored: Scored) -> None:
         for evaluation in filter(None, (scored.evaluation, scored.test)):
             self.recorder.evaluation(evaluation)
+            self._report(evaluation.faults, training=False)
             if self.training.config.eval.mode == "inline":
                 self.recorder.spend("eval", evaluation.seconds)
         if scored.test and scored.test.solved:
@@ -144,6 +147,7 @@ class Loop:
         self.test = self.scorer.now(self.training.policy, self.training.env_steps, "test")
         if self.test:
             self.recorder.evaluation(self.test)
+            self._report(self.test.faults, training=False)
             self.recorder.spend("eval", self.test.seconds)
 
     def _do(self, deed: Deed) -> str:
@@ -199,11 +203,12 @@ class Loop:
         self.next_evaluation = state["next_evaluation"]
         self._row = row
 
-    def _report_faults(self) -> None:
-        for fault in self.training.vector.take_faults():
+    def _report(self, faults: Sequence[Fault], training: bool = True) -> None:
+        for fault in faults:
             folder = None
             if self.run:
-                folder = blackbox.write(self.run.folder / "blackbox", fault, self.training.config)
+                place, config = self.run.folder / "blackbox", self.training.config
+                folder = blackbox.write(place, fault, config, training=training)
             data = {"text": fault.text, "kind": fault.kind, "copy": fault.copy}
             self.recorder.event("fault", data | {"folder": str(folder) if folder else None})
 

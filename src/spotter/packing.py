@@ -59,8 +59,9 @@ def _pack_array(value: npt.NDArray[Any], path: str, arrays: Arrays) -> Any:
         return {"$words": value.dtype.str, "items": words.tolist()}
     if value.dtype.kind not in "biuf":
         raise TypeError(f"{path or 'value'} is an array of {value.dtype}, which cannot be saved")
-    arrays[path] = np.ascontiguousarray(value)
-    return {"$array": path, "shape": list(value.shape)}
+    name = f"{len(arrays)}{path}"  # numbered: a key may hold a slash and look like another's path
+    arrays[name] = np.ascontiguousarray(value)
+    return {"$array": name, "shape": list(value.shape)}
 
 
 def _pack_plain(value: float | str) -> Any:

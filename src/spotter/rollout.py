@@ -370,4 +370,4 @@ class Collector:
 
 
 def _tape_data(tape: Tape) -> dict[str, Any]:
-    return {"start": tape.start, "seed": tape.seed, "actions": list(tape.actions)}
+    return {"start": tape.start, "seed": tape.seed, "actions": np.array(tape.actions)}

@@ -22,6 +22,7 @@ from spotter.algos.base import Algorithm
 from spotter.checkpoint import Keeper
 from spotter.config import RunConfig
 from spotter.envs.base import threshold
+from spotter.envs.grade import Grade
 from spotter.envs.make import check_copies_differ, make_vector, resume_grade
 from spotter.interrupts import EXIT_CODES, Interrupts
 from spotter.interventions import Interventions
@@ -189,41 +190,40 @@ def train(
         notes = [*_copies_warning(config), *_set_out(training, interventions, origin)]
         grade = resume_grade(config.env, config.reward)
         run = new_run() if new_run else None
-        sinks = [*sinks, Jsonl(run), Log(run)] if run else sinks
-        wanted = threshold(config.env)
-        start = Start(
-            config=training.config,
-            catalogue=catalogue,
-            run=run,
-            threshold=wanted,
-            summary=summary.blocks(training, run, wanted, grade),
-            env_steps=training.env_steps,
-            rollout=lambda: training.collector.position,
-        )
-        facts = summary.facts(training, wanted, fresh=origin is None)
-        watcher = Watcher(facts, catalogue, config.alerts.ignore)
         stack.enter_context(_outcome(run))
-        recorder = stack.enter_context(Recorder(start, sinks, watcher))
-        if sys.stdout.isatty():  # elsewhere a note would print from within a signal handler
-            interrupts.on_request = recorder.note
         if run:
             run.update(resume_grade=asdict(grade))
+            sinks = [*sinks, Jsonl(run), Log(run)]
+        start = _start(training, catalogue, run, grade)
+        facts = summary.facts(training, start.threshold, fresh=origin is None)
+        watcher = Watcher(facts, catalogue, config.alerts.ignore)
+        recorder = stack.enter_context(Recorder(start, sinks, watcher))
+        training.vector.note = recorder.note
+        if sys.stdout.isatty():  # elsewhere a note would print from within a signal handler
+            interrupts.on_request = recorder.note
         for note in notes:
             recorder.note(note)
+        keeper = Keeper(run, config.checkpoint) if run else None
         loop = Loop(
-            training=training,
-            scorer=scorer,
-            recorder=recorder,
-            interventions=interventions,
-            interrupts=interrupts,
-            run=run,
-            keeper=Keeper(run, config.checkpoint) if run else None,
-            threshold=wanted,
+            training, scorer, recorder, interventions, interrupts, run, keeper, start.threshold
         )
         _take_up(loop, origin)
         loop.go()
         recorder.ending = _ending(loop)
     return _result(loop, perf_counter() - began)
+
+
+def _start(training: Training, catalogue: Catalogue, run: Run | None, grade: Grade) -> Start:
+    wanted = threshold(training.config.env)
+    return Start(
+        config=training.config,
+        catalogue=catalogue,
+        run=run,
+        threshold=wanted,
+        summary=summary.blocks(training, run, wanted, grade),
+        env_steps=training.env_steps,
+        rollout=lambda: training.collector.position,
+    )
 
 
 def _set_out(

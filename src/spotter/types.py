@@ -108,7 +108,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class Tape:
-    """An episode so far, such that a fresh copy can be brought to the same point."""
+    """A copy's latest steps, such that a fresh one can be brought to the same point."""
 
     start: Mapping[str, Any]
     """The copy's plain attributes and random streams before the reset; empty where unknown."""
@@ -123,7 +123,7 @@ class Fault:
     """An environment copy that failed and was replaced."""
 
     copy: int
-    kind: Literal["raised", "hung", "died", "nan"]
+    kind: Literal["raised", "hung", "died", "not finite"]
     text: str
     """One sentence: which copy, seed, step, last actions, and what happened."""
     traceback: str
@@ -163,6 +163,8 @@ class Evaluation:
     first_actions: tuple[tuple[Array, ...], ...] = ()
     """Each copy's first episode, action by action: enough to play it again and film it."""
     seconds: float = 0.0
+    faults: tuple[Fault, ...] = ()
+    """Copies that failed meanwhile; their episodes were played anew."""
 
     @property
     def score(self) -> float:

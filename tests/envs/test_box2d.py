@@ -1,6 +1,8 @@
 import subprocess
 import sys
 
+import gymnasium as gym
+import numpy as np
 import pytest
 
 from spotter.envs import box2d
@@ -59,3 +61,28 @@ def test_loading_survives_warnings_as_errors():
     )
     command = [sys.executable, "-W", "error::DeprecationWarning", "-c", code]
     assert subprocess.run(command, check=False).returncode == 0
+
+
+def _played(env, seed, steps=150):
+    draw = np.random.default_rng(seed)
+    seen = [env.reset(seed=seed)[0]]
+    for _ in range(steps):
+        low, high = env.action_space.low, env.action_space.high
+        obs, _, terminated, truncated, _ = env.step(draw.uniform(low, high).astype(np.float32))
+        seen.append(obs)
+        if terminated or truncated:
+            break
+    return np.array(seen)
+
+
+@pytest.mark.parametrize(("env_id", "steps"), [("BipedalWalker-v3", 150), ("CarRacing-v3", 30)])
+def test_an_episode_does_not_depend_on_those_before(env_id, steps):
+    """Gymnasium's own walker fails this: its physics world remembers."""
+    env = config(env_id, "box2d")
+    plain, used = gym.make(env_id), box2d.make(env)
+    for seed in range(4):
+        fresh = box2d.make(env)
+        ours, theirs = _played(used, seed, steps), _played(fresh, seed, steps)
+        assert np.array_equal(ours, theirs), seed
+        fresh.close()
+    assert np.array_equal(_played(box2d.make(env), 7, steps), _played(plain, 7, steps)), "same game"

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from spotter.envs.meter import GAME_GOES_ON, Tally
 from tests.envs.helpers import both_backends, config, vector, zeros
 
 
@@ -40,3 +41,11 @@ def test_taxi_tells_the_probability_of_each_step_and_no_mask():
         mask = vec.buffers.mask
         (episode,) = [e for _ in range(2) for e in vec.step(np.array([mask[0].argmax()]))]
     assert set(episode.info) == {"prob/mean", "prob/last"}
+
+
+def test_a_message_to_us_is_no_number():
+    tally = Tally()
+    tally.add({GAME_GOES_ON: True, "lives": 2})
+    assert tally.numbers() == {"lives/mean": 2.0, "lives/last": 2.0}
+    tally.clear()
+    assert tally.numbers() == {}

@@ -2,7 +2,9 @@
 
 import warnings
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
+
+import gymnasium as gym
 
 from spotter import plugins
 from spotter.config import EnvConfig
@@ -58,6 +60,7 @@ _RACE: Final = EnvInfo(
 _RACE_KEYS: Final = {"right": 1, "left": 2, "up": 3, "down": 4}
 _RACE_CHOICES: Final = ("nothing", "steer right", "steer left", "gas", "brake")
 _HARDCORE: Final = "Walk a two-legged robot over ladders, stumps and pits; −100 points for falling."
+_GRAVITY: Final = {"BipedalWalker": (0.0, -10.0), "CarRacing": (0.0, 0.0)}
 _INFO: Final = {
     "LunarLander-v3": _LANDER,
     "LunarLanderContinuous-v3": _LANDER,
@@ -73,7 +76,31 @@ def make(env: EnvConfig, render: bool = False) -> Env:
         warnings.simplefilter("ignore", DeprecationWarning)
         plugins.require("Box2D", extra="box2d")
     plugins.require("pygame", extra="box2d")  # Gymnasium imports it with every game of the family
-    return make_registered(env, render)
+    made = make_registered(env, render)
+    gravity = _GRAVITY.get(type(made.unwrapped).__name__)
+    return made if gravity is None else FreshWorld(made, gravity)
+
+
+class FreshWorld(gym.Wrapper[Any, Any, Any, Any]):
+    """A new physics world for every episode.
+
+    The walker and the racer keep one for life, whose insides remember the bodies it has held: the
+    same seed and actions then differ after other episodes. Gymnasium mended the lander this way.
+    """
+
+    def __init__(self, env: Env, gravity: tuple[float, float]) -> None:
+        super().__init__(env)
+        self._gravity = gravity
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        import Box2D
+
+        game: Any = self.unwrapped
+        game._destroy()
+        game.world = Box2D.b2World(self._gravity)
+        return self.env.reset(seed=seed, options=options)
 
 
 def describe(env: EnvConfig) -> EnvInfo:

@@ -20,10 +20,11 @@ from spotter.envs.vector import SyncVector
 from spotter.types import ActionSpec, Tape
 
 _WARM_UP: Final = 100  # steps in which an episode's end is hoped for
-_MIDDLE: Final = 60
+_MIDDLES: Final = (60, 25)
+"""Steps into an episode, one trial each: a physics engine may get it right by chance once."""
 _COMPARED: Final = 30
 _PATIENCE_S: Final = 0.2  # per stage; slow games are tried for fewer steps
-_SEED, _OTHER_SEED = 1, 2
+_SEEDS, _OTHER_SEED = (1, 12), 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +37,24 @@ class Grade:
 
 def try_out(build: Callable[[], Copy], name: str) -> Grade:
     """Resume grade of copies built this way."""
-    draw = np.random.default_rng(0)
     try:
-        with SyncVector(build, 1) as first, SyncVector(build, 1) as second:
-            tape = _taped(first, draw)
-            second.reset([_OTHER_SEED])
-            if not second.play([_written_and_read(tape)])[0]:
-                return _boundary(f"a fresh copy of {name} could not replay {_steps(tape)}")
-            if not _equal(_standing(first.buffers), _standing(second.buffers)):
-                return _boundary(f"replaying {_steps(tape)} of {name} gave another observation")
-            return _compare(first, second, draw, name, tape)
+        trials = [_trial(build, name, *how) for how in zip(_SEEDS, _MIDDLES, strict=True)]
     except Exception as error:  # it will show again, and better, when it matters
         reason = next(iter(str(error).splitlines()), "")
         return _boundary(f"{name} could not be tried out: {type(error).__name__}: {reason}")
+    return next((trial for trial in trials if trial.grade != "exact"), trials[0])
+
+
+def _trial(build: Callable[[], Copy], name: str, seed: int, middle: int) -> Grade:
+    draw = np.random.default_rng(seed)
+    with SyncVector(build, 1) as first, SyncVector(build, 1) as second:
+        tape = _taped(first, draw, seed, middle)
+        second.reset([_OTHER_SEED])
+        if not second.play([_written_and_read(tape)])[0]:
+            return _boundary(f"a fresh copy of {name} could not replay {_steps(tape)}")
+        if not _equal(_standing(first.buffers), _standing(second.buffers)):
+            return _boundary(f"replaying {_steps(tape)} of {name} gave another observation")
+        return _compare(first, second, draw, name, tape)
 
 
 def _boundary(why: str) -> Grade:
@@ -59,14 +65,14 @@ def _steps(tape: Tape) -> str:
     return f"{len(tape.actions)} step{'' if len(tape.actions) == 1 else 's'}"
 
 
-def _taped(vector: SyncVector, draw: np.random.Generator) -> Tape:
+def _taped(vector: SyncVector, draw: np.random.Generator, seed: int, middle: int) -> Tape:
     """Somewhere within an episode that is not the first, so that random streams matter."""
-    vector.reset([_SEED])
+    vector.reset([seed])
     for _ in _patiently(_WARM_UP):
         if vector.step(_action(vector, draw)):
             break
     vector.begin_anew()
-    for _ in _patiently(_MIDDLE):
+    for _ in _patiently(middle):
         vector.step(_action(vector, draw))
     return vector.tapes()[0]
 

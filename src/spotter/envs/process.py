@@ -183,7 +183,7 @@ class ProcessVector:
     def _settle(self, events: Sequence[Event]) -> None:
         too_many = self._logbook.settle(events)
         if too_many is not None:
-            raise report(too_many)
+            raise report(too_many, self._restarts)
 
     def _gone(self, index: int) -> _Gone:
         worker = self._workers[index]

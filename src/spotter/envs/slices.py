@@ -344,7 +344,7 @@ def fault_of(copy: Copy, index: int, error: Exception) -> Fault:
     what = str(error) if is_nan else f"raised {type(error).__name__}: {error}"
     return Fault(
         copy=index,
-        kind="nan" if is_nan else "raised",
+        kind="not finite" if is_nan else "raised",
         text=(
             f"environment copy {index} (seed {copy.seed}, step {copy.length} of its episode, "
             f"last actions {list(copy.last_actions)}) {what}"
@@ -354,5 +354,7 @@ def fault_of(copy: Copy, index: int, error: Exception) -> Fault:
     )
 
 
-def report(fault: Fault) -> EnvError:
-    return EnvError(f"{fault.text}\n{fault.traceback}", fault)
+def report(fault: Fault, restarts: int = 0) -> EnvError:
+    """The end of a run, with all there is to say."""
+    used_up = f"{restarts} failures before it used up env.restarts\n" if restarts else ""
+    return EnvError(f"{fault.text}\n{fault.traceback}{used_up}", fault)

@@ -81,7 +81,7 @@ class SyncVector:
         self._slice = Slice(copies, self.buffers, build, restarts)
         self._logbook = Logbook(self.buffers.action, restarts)
         self._calls = 0
-        self._timeout_s = timeout_s
+        self._restarts, self._timeout_s = restarts, timeout_s
         self._watchdog = Watchdog(self._sign, self._alarm, timeout_s) if timeout_s else None
 
     def reset(self, seeds: Sequence[int]) -> Buffers:
@@ -129,7 +129,7 @@ class SyncVector:
         events, self._slice.events = self._slice.events, []
         too_many = self._logbook.settle(events)
         if too_many is not None:
-            raise report(too_many)
+            raise report(too_many, self._restarts)
 
     def _sign(self) -> Any:
         row, activity = self._slice.at

@@ -235,12 +235,13 @@ def check_last_straw(make_backend: MakeBackend) -> None:
         vector.reset(SEEDS)
         vector.step(ones)
         assert vector.buffers.lost.all() and not vector.buffers.reward.any()
-        assert [fault.kind for fault in vector.take_faults()] == ["nan"] * 3
+        assert [fault.kind for fault in vector.take_faults()] == ["not finite"] * 3
         try:
             vector.step(ones)
         except EnvError as error:
             assert error.fault is not None and error.fault.tape is not None
             assert "returned a reward of nan" in str(error)
+            assert "3 failures before it used up env.restarts" in str(error)
         else:
             raise AssertionError("the fourth failure must raise")
         assert vector.take_faults(), "the fault that raised is handed over as well"
