@@ -74,7 +74,7 @@ class Evaluator:
 
     def _play(
         self, vector: VectorEnv, policy: Policy, env_seeds: Sequence[int], stream: str
-    ) -> tuple[list[Episode], tuple[tuple[Array, ...], ...]]:
+    ) -> tuple[list[Episode], tuple[Array, ...]]:
         config = self._config.eval
         device = next(policy.parameters()).device
         generator = torch.Generator(device=device)
@@ -113,22 +113,27 @@ class _FirstEpisodes:
     """The actions of each copy's first episode; none for a copy that failed in it."""
 
     def __init__(self, count: int) -> None:
-        self._actions: list[list[Array]] = [[] for _ in range(count)]
-        self._open = set(range(count))
+        self._steps: list[Array] = []
+        self._lengths: list[int | None] = [None] * count
+        self._open = count
 
     def note(self, action: Array, episodes: Sequence[Episode], lost: Array) -> None:
         if not self._open:
             return
-        for copy in self._open:
-            self._actions[copy].append(action[copy])
+        self._steps.append(action)
         for copy in np.flatnonzero(lost).tolist():
-            if copy in self._open:
-                self._actions[copy] = []
-                self._open.discard(copy)
-        self._open -= {episode.env for episode in episodes}
+            self._close(copy, 0)
+        for episode in episodes:
+            self._close(episode.env, len(self._steps))
 
-    def actions(self) -> tuple[tuple[Array, ...], ...]:
-        return tuple(tuple(actions) for actions in self._actions)
+    def _close(self, copy: int, length: int) -> None:
+        if self._lengths[copy] is None:
+            self._lengths[copy] = length
+            self._open -= 1
+
+    def actions(self) -> tuple[Array, ...]:
+        steps = np.array(self._steps)
+        return tuple(steps[:length, copy] for copy, length in enumerate(self._lengths))
 
 
 def episodes_per_copy(episodes: int, count: int) -> Sequence[int]:

@@ -146,8 +146,9 @@ class Async:
             context = mp.get_context("spawn")
             self._pipe, there = context.Pipe()
             data = (self._config.as_data(), self._spaces)
-            self._process = context.Process(target=_work, args=(there, *data), daemon=True)
-            self._process.start()
+            process = context.Process(target=_work, args=(there, *data), daemon=True)
+            process.start()
+            self._process = process
             there.close()
         # as numpy: torch would pass tensors through shared memory, one file descriptor each
         arrays = {name: value.numpy() for name, value in weights.items()}
@@ -167,7 +168,10 @@ class Async:
         except (EOFError, ConnectionError) as error:
             self._process.join(timeout=5)
             code = self._process.exitcode
-            raise EnvError(f"the evaluation process died with exit code {code}") from error
+            raise EnvError(
+                f"the evaluation process died with exit code {code}; in a script, the call that "
+                'starts training must stand under `if __name__ == "__main__":`'
+            ) from error
         self._under_way = None
         if kind == "user error":
             raise UserError(value)

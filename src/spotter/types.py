@@ -160,8 +160,8 @@ class Evaluation:
     versions: Mapping[str, str] = field(default_factory=dict)
     first_seeds: tuple[int, ...] = ()
     """What each copy was reset with."""
-    first_actions: tuple[tuple[Array, ...], ...] = ()
-    """Each copy's first episode, action by action: enough to play it again and film it."""
+    first_actions: tuple[Array, ...] = ()
+    """Each copy's first episode, a row per step: enough to play it again and film it."""
     seconds: float = 0.0
     faults: tuple[Fault, ...] = ()
     """Copies that failed meanwhile; their episodes were played anew."""

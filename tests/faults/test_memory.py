@@ -11,7 +11,7 @@ from spotter.rundir.run import Run
 from spotter.training import Training, train
 from tests.faults.processes import SOAK
 
-UPDATES = 1_000 if SOAK else 300
+UPDATES = 1_000 if SOAK else 150
 RUNS = 50 if SOAK else 8
 MEGABYTE = 1 << 20
 

@@ -26,7 +26,7 @@ class Filmed(Protocol):
         """What each copy was reset with."""
 
     @property
-    def first_actions(self) -> Sequence[Sequence[npt.NDArray[Any]]]:
+    def first_actions(self) -> Sequence[npt.NDArray[Any]]:
         """The actions of each copy's first episode."""
 
 
@@ -37,12 +37,12 @@ def save_video(run_folder: Path, config: RunConfig, evaluation: Filmed, *, best:
     replay scored what one of the episodes had.
     """
     path = run_folder / FOLDER / f"step-{evaluation.env_steps:09d}.mp4"
-    copy = next((i for i, actions in enumerate(evaluation.first_actions) if actions), None)
+    copy = next((i for i, each in enumerate(evaluation.first_actions) if len(each)), None)
     if copy is None:
         raise CannotRender(f"{config.env.id} cannot be filmed: no episode was written down")
     seed = int(evaluation.first_seeds[copy])
     title = f"{config.env.id} · {config.algo.name} · {evaluation.env_steps:,} env steps"
-    made = film(config.env, seed, evaluation.first_actions[copy], path, title=title)
+    made = film(config.env, seed, list(evaluation.first_actions[copy]), path, title=title)
     write_json(
         path.with_suffix(".json"),
         {
