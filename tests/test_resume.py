@@ -1,6 +1,8 @@
 """A run that was stopped goes on as if it had not been: weights, streams, episodes, counters."""
 
+import os
 import random
+import signal
 from collections import deque
 
 import numpy as np
@@ -140,9 +142,6 @@ class StopAfter:
     def close(self, ending): ...
 
     def row(self, row):
-        import os
-        import signal
-
         if row.update == self.updates:
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -178,6 +177,33 @@ def test_an_interrupted_run_goes_on_as_if_never_stopped(make_config):
     ours, theirs = whole.policy.state_dict(), again.policy.state_dict()
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
     assert again.test.scores == whole.test.scores
+
+
+def test_an_evaluation_that_was_cut_short_is_made_up_for(make_config, monkeypatch):
+    from spotter.evaluate import Evaluator
+
+    settings = {"budget": {"env_steps": 640}, "eval": {"every_steps": 128, "episodes": 2}}
+    whole = trained(make_config, **settings)
+    play = Evaluator._play
+    calls = []
+
+    def interrupted(self, *args):
+        calls.append(1)
+        if len(calls) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return play(self, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Evaluator, "_play", interrupted)
+        stopped = trained(make_config, **settings)
+    assert stopped.reason == "interrupted"
+    assert stopped.env_steps == 256, "in the second evaluation"
+    again = go_on(stopped.run.id)
+    ours, theirs = (
+        [(e["env_steps"], e["scores"]) for e in result.run.evaluations()]
+        for result in (whole, again)
+    )
+    assert ours == theirs
 
 
 def test_a_resume_is_written_down(make_config):

@@ -35,8 +35,9 @@ def test_another_environment_takes_what_fits(make_config):
     assert torch.equal(after["actor.trunk.0.weight"], before["actor.trunk.0.weight"])
     assert torch.equal(after["actor.trunk.2.weight"], old.state_dict()["actor.trunk.2.weight"])
     lines = "\n".join(plan.lines())
-    assert "fresh    actor.trunk.0.weight: [64, 4] is not [64, 6]" in lines
-    assert f"{len(plan.copied)} of {len(after)} tensors copied" in plan.sentence()
+    assert "actor.trunk.0: copied bias; fresh weight ([64, 4] is not [64, 6])" in lines
+    assert "actor.trunk.2: copied weight, bias" in lines
+    assert f"{len(plan.copied)} of {len(after)} tensors copied" == plan.sentence()
 
 
 def test_layers_that_only_one_has_are_said(make_config):

@@ -50,6 +50,8 @@ class Loop:
 
     def go(self) -> None:
         """Until solved, spent, stopped or asked to stop; then `reason` and `test` are set."""
+        if self._row is not None:
+            self._make_up()
         while self.reason is None and not self._is_spent():
             self._once()
         self.reason = self.reason or "budget"
@@ -61,6 +63,16 @@ class Loop:
         if self.keeper and self.test and not self.solved_by:
             self._rank(self.test)
         self._film_the_best()
+
+    def _make_up(self) -> None:
+        """A resumed run first makes the evaluation that was due when it was stopped, if any."""
+        env_steps = self.training.env_steps
+        if self._is_due(env_steps) and self._submit(env_steps):
+            scored = self.scorer.ready()
+            if scored:
+                self._record(scored)
+                if self.keeper:
+                    self._keep(scored)
 
     def score_start(self, before: Mapping[str, Any] | None) -> None:
         """A fork is scored before its first update: it should start where the other run was."""

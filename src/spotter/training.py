@@ -243,6 +243,7 @@ def _set_out(
         source = f"{origin.saved.run.id}/{origin.saved.folder.name}"
         plan = graft(training.policy, origin.saved.weights, source)
         yield f"from {source}: {plan.sentence()}"
+        yield from plan.lines()
         yield _optimizer(training, origin, plan)
 
 
@@ -313,9 +314,10 @@ def _outcome(run: Run | None) -> Iterator[None]:
         yield
     except BaseException as error:
         if run:
-            status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-            with suppress(OSError):
-                run.finish(status, reason=f"{type(error).__name__}: {error}")
+            at_once = isinstance(error, KeyboardInterrupt)
+            reason = "interrupted" if at_once else f"{type(error).__name__}: {error}"
+            with suppress(OSError, UserError):
+                run.finish("interrupted" if at_once else "failed", reason=reason)
         raise
 
 

@@ -27,19 +27,27 @@ class Plan:
         return not (self.reshaped or self.new or self.dropped)
 
     def lines(self) -> list[str]:
-        """One line per tensor."""
+        """One line per layer: what becomes of its tensors."""
+        fates: dict[str, dict[str, list[str]]] = {}
+        for fate, names in (
+            ("copied", self.copied),
+            ("fresh", [*self.reshaped, *self.new]),
+            ("dropped", self.dropped),
+        ):
+            for name in names:
+                layer, _, tensor = name.rpartition(".")
+                fates.setdefault(layer, {}).setdefault(fate, []).append(self._told(name, tensor))
         return [
-            *(f"copied   {name}" for name in self.copied),
-            *(f"fresh    {name}: {why}" for name, why in self.reshaped.items()),
-            *(f"fresh    {name}: not in the old network" for name in self.new),
-            *(f"dropped  {name}: not in the new network" for name in self.dropped),
+            f"{layer}: " + "; ".join(f"{fate} {', '.join(told)}" for fate, told in fate_of.items())
+            for layer, fate_of in fates.items()
         ]
+
+    def _told(self, name: str, tensor: str) -> str:
+        return f"{tensor} ({self.reshaped[name]})" if name in self.reshaped else tensor
 
     def sentence(self) -> str:
         total = len(self.copied) + len(self.reshaped) + len(self.new)
-        kept = [*self.reshaped, *self.new]
-        tail = f"; fresh: {', '.join(kept)}" if kept else ""
-        return f"{len(self.copied)} of {total} tensors copied{tail}"
+        return f"{len(self.copied)} of {total} tensors copied"
 
 
 def graft(policy: Policy, weights: Mapping[str, Tensor], source: str) -> Plan:
