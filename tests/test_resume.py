@@ -1,5 +1,6 @@
 """A run that was stopped goes on as if it had not been: weights, streams, episodes, counters."""
 
+import json
 import os
 import random
 import signal
@@ -257,6 +258,25 @@ def test_other_numbers_of_copies_begin_new_episodes(make_config):
     result = go_on(stopped.run.id, "env.count=8", sinks=[sink])
     assert "8 of 8 copies begin new episodes" in notes
     assert result.reason == "budget"
+
+
+@pytest.mark.parametrize("damage", ["missing", "shape", "kind", "row"])
+def test_a_state_that_cannot_be_gone_on_from_is_one_sentence(make_config, damage):
+    stopped = trained(make_config, stop_after=2)
+    folder = checkpoint.find_in(stopped.run, "@latest")
+    state = json.loads((folder / "state.json").read_text())
+    trainer = state["trainer"]
+    if damage == "missing":
+        del trainer["training"]["algorithm"]
+    elif damage == "shape":
+        trainer["training"]["algorithm"]["optimizer"]["mean"]["shape"] = [1, -1]
+    elif damage == "kind":
+        trainer["training"]["collector"]["tapes"] = 3
+    else:
+        (folder / "metrics.json").write_text("[]")
+    (folder / "state.json").write_text(json.dumps(state))
+    with pytest.raises(UserError, match=r"step-000000128 cannot be loaded: \w+Error"):
+        go_on(stopped.run.id)
 
 
 def test_only_the_latest_checkpoint_can_be_gone_on_from(make_config):

@@ -9,7 +9,8 @@ is in each format, and which are still read: docs/run-directory.md.
 
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
@@ -31,7 +32,7 @@ FORMAT: Final = 2
 _POINTERS: Final = ("best", "latest")
 _STEP: Final = re.compile(r"step-(\d{9,})")
 _UNREADABLE: Final = (
-    OSError, KeyError, TypeError, ValueError, AttributeError, AssertionError, RuntimeError,
+    OSError, LookupError, TypeError, ValueError, AttributeError, AssertionError, RuntimeError,
     SafetensorError,
 )  # fmt: skip
 """What opening a damaged or foreign file may raise."""
@@ -211,7 +212,7 @@ class Saved:
 
 def read(step: Path) -> Saved:
     """Everything in a checkpoint folder; one that is damaged is a `UserError`."""
-    try:
+    with reading(step):
         state = read_json(step / "state.json")
         if state["format"] > FORMAT:
             raise ValueError(f"format {state['format']} is newer than {FORMAT}; update Spotter")
@@ -221,25 +222,29 @@ def read(step: Path) -> Saved:
             arrays = safetensors.numpy.load_file(step / "trainer.safetensors")
             trainer = unpack(state["trainer"], arrays)
         return Saved(step, int(state["env_steps"]), _spaces(state), weights, trainer)
-    except _UNREADABLE as error:
-        raise _unreadable(step, error) from error
 
 
 def load(selector: str) -> Policy:
     """The policy of a checkpoint, ready to act; best unless the selector says otherwise."""
     step = find(selector)
     saved = read(step)
-    try:
+    with reading(step):
         policy = Policy(saved.spaces, read_config(step).policy)
         policy.load_state_dict(dict(saved.weights))
+        return policy
+
+
+@contextmanager
+def reading(step: Path) -> Iterator[None]:
+    """Whatever a damaged or foreign checkpoint makes go wrong is one sentence about it."""
+    try:
+        yield
+    except UserError:
+        raise
     except _UNREADABLE as error:
-        raise _unreadable(step, error) from error
-    return policy
-
-
-def _unreadable(step: Path, error: Exception) -> UserError:
-    reason = next(iter(str(error).splitlines()), type(error).__name__)
-    return UserError(f"{step} cannot be loaded: {reason}")
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = " ".join(lines[:2]) or type(error).__name__
+        raise UserError(f"{step} cannot be loaded: {type(error).__name__}: {reason}") from error
 
 
 def read_config(step: Path) -> RunConfig:

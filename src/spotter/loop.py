@@ -36,6 +36,8 @@ class Loop:
     keeper: Keeper | None
     threshold: float | None
     next_evaluation: float = 0.0
+    cut_short: bool = False
+    """Whether a stop kept an evaluation from being made."""
     reason: Reason | None = None
     test: Evaluation | None = None
     solved_by: Scored | None = None
@@ -50,7 +52,7 @@ class Loop:
 
     def go(self) -> None:
         """Until solved, spent, stopped or asked to stop; then `reason` and `test` are set."""
-        if self._row is not None:
+        if self.cut_short:
             self._make_up()
         while self.reason is None and not self._is_spent():
             self._once()
@@ -65,14 +67,13 @@ class Loop:
         self._film_the_best()
 
     def _make_up(self) -> None:
-        """A resumed run first makes the evaluation that was due when it was stopped, if any."""
-        env_steps = self.training.env_steps
-        if self._is_due(env_steps) and self._submit(env_steps):
-            scored = self.scorer.ready()
-            if scored:
-                self._record(scored)
-                if self.keeper:
-                    self._keep(scored)
+        """A resumed run first makes the evaluation that was due when it was stopped."""
+        self._submit(self.training.env_steps)
+        scored = self.scorer.ready()
+        if scored:
+            self._record(scored)
+            if self.keeper:
+                self._keep(scored)
 
     def score_start(self, before: Mapping[str, Any] | None) -> None:
         """A fork is scored before its first update: it should start where the other run was."""
@@ -119,8 +120,10 @@ class Loop:
         return score is not None and score >= wanted
 
     def _submit(self, env_steps: int) -> bool:
-        if not self.scorer.submit(self.training.policy, env_steps):
-            return False  # busy, or asked to stop: still due after the next update
+        submitted = self.scorer.submit(self.training.policy, env_steps)
+        self.cut_short = not submitted and self.interrupts.stopping()
+        if not submitted:
+            return False  # busy, or asked to stop: still due
         every = self.training.config.eval.every_steps or math.inf
         self.next_evaluation = (env_steps // every + 1) * every
         return True
@@ -207,12 +210,13 @@ class Loop:
             "recorder": self.recorder.state(),
             "interventions": self.interventions.state(),
             "next_evaluation": self.next_evaluation,
+            "cut_short": self.cut_short,
         }
 
     def restore(self, state: Mapping[str, Any], row: Row) -> None:
         """The rest of a resumed run; training itself is restored before."""
         self.recorder.restore(state["recorder"])
-        self.next_evaluation = state["next_evaluation"]
+        self.next_evaluation, self.cut_short = state["next_evaluation"], state["cut_short"]
         self._row = row
 
     def _report(self, faults: Sequence[Fault], training: bool = True) -> None:

@@ -232,9 +232,10 @@ def _set_out(
     """Bring a new `Training` to where it goes on from; yields what the reader should know."""
     if isinstance(origin, Resume):
         state = origin.saved.trainer
-        interventions.restore(state["interventions"])
-        training.retune(interventions.reapply(training.config, set(origin.changes)))
-        begun = training.restore(origin.saved.weights, state["training"])
+        with checkpoint.reading(origin.saved.folder):
+            interventions.restore(state["interventions"])
+            training.retune(interventions.reapply(training.config, set(origin.changes)))
+            begun = training.restore(origin.saved.weights, state["training"])
         yield f"resumed at {training.env_steps:,} env steps"
         if begun:
             yield f"{len(begun)} of {training.vector.count} copies begin new episodes"
@@ -263,7 +264,8 @@ def _optimizer(training: Training, origin: Fork, plan: Plan) -> str:
 def _take_up(loop: Loop, origin: Origin | None) -> None:
     """The rest of what a resumed run knew; a fork shows that it starts at the old score."""
     if isinstance(origin, Resume):
-        loop.restore(origin.saved.trainer, origin.last_row())
+        with checkpoint.reading(origin.saved.folder):
+            loop.restore(origin.saved.trainer, origin.last_row())
     elif origin is not None:
         loop.score_start(checkpoint.read_score(origin.saved.folder))
 
