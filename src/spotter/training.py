@@ -53,10 +53,11 @@ class Training:
         self.vector = make_vector(config.env, config.reward)
         try:
             self.device = _device(config, has_images(self.vector.spaces))
+            # before anything is computed: initial weights depend on it in their last bits
+            torch.set_num_threads(config.threads or _threads(has_images(self.vector.spaces)))
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seeding.integer(config.seed, "weights"))
                 self.policy = Policy(self.vector.spaces, config.policy).to(self.device)
-            torch.set_num_threads(config.threads or _threads(has_images(self.vector.spaces)))
             self.algorithm: Algorithm = plugins.load("algos", config.algo.name).make(
                 config.algo, self.policy, seeding.integer(config.seed, "minibatches")
             )
