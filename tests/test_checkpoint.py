@@ -114,6 +114,27 @@ def test_p42_latest_never_goes_back(make_config):
     assert find(f"{run.id}/@latest").name == "step-000000300"
 
 
+def test_a_billion_comes_after_a_million(make_config):
+    config = make_config("CartPole-v1", checkpoint={"keep": 1})
+    with Training(config) as training:
+        run = Run.create(config, "x")
+        keeper = Keeper(run, config.checkpoint)
+        for steps in (999_999_998, 999_999_999, 1_000_000_000, 1_000_000_001):
+            keeper.save(contents(training.policy, steps))
+    assert find(f"{run.id}/@latest").name == "step-1000000001"
+    kept = {path.name for path in (run.folder / "checkpoints").glob("step-*")}
+    assert kept == {"step-1000000000", "step-1000000001"}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}"])
+def test_a_damaged_pointer_is_one_sentence(make_config, text):
+    result = saved(make_config)
+    for name in ("best", "latest"):
+        (result.run.folder / "checkpoints" / f"{name}.json").write_text(text)
+    with pytest.raises(UserError, match=r"best\.json cannot be loaded"):
+        load(result.run.id)
+
+
 def test_what_is_kept(make_config):
     config = make_config("CartPole-v1", checkpoint={"keep": 1})
     with Training(config) as training:

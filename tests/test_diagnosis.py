@@ -74,7 +74,7 @@ def test_long_rollouts_are_cut_short(make_config):
 def test_lost_steps_are_marked_and_left_out(make_config):
     rollout, policy = collected(make_config)
     rollout.valid[5, 2] = False
-    rollout.whole, rollout.lost = False, 1
+    rollout.whole, rollout.lost = False, [(5, 6, 2)]
     assert diagnosis.statistics(rollout, policy)["rollout/lost"] == pytest.approx(1 / 160)
     lost = [row for row in rows_of(rollout) if row["end"] == "lost"]
     assert [(row["step"], row["copy"]) for row in lost] == [("5", "2")]

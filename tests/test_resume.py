@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 from collections import deque
 
@@ -306,3 +307,81 @@ def test_p15_statistics_stand_still_in_evaluation_and_come_back(make_config):
     resumed = go_on(result.run.id, "budget.env_steps=256")
     assert int(resumed.policy.state_dict()["inputs.obs.count"]) == 256
     assert select("@last").id == resumed.run.id
+
+
+def test_a_step_that_a_kill_left_unannounced_is_not_believed(make_config):
+    """Killed before `latest` named it: the step is trained again, perhaps with other weights."""
+    stopped = trained(make_config, stop_after=2)
+    steps = stopped.run.folder / "checkpoints"
+    shutil.copytree(steps / "step-000000128", steps / "step-000000192")
+    (steps / ".step-000000256.tmp").mkdir()
+    result = go_on(
+        stopped.run.id, "algo.lr=0.01", "checkpoint.every_s=1e-9", "checkpoint.keep=null"
+    )
+    row = next(row for row in result.run.metrics() if row["env_steps"] == 192)
+    assert json.loads((steps / "step-000000192" / "metrics.json").read_text()) == row
+    assert row["hp/algo.lr"] == 0.01
+    assert not list(steps.glob(".*"))
+
+
+def test_a_run_stopped_before_its_final_test_is_tested_on_resume(make_config, monkeypatch):
+    from spotter.evaluate import Evaluator
+
+    play = Evaluator._play
+
+    def interrupted(self, *args):
+        os.kill(os.getpid(), signal.SIGINT)
+        return play(self, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Evaluator, "_play", interrupted)
+        stopped = trained(make_config, budget={"env_steps": 256})
+    assert (stopped.reason, stopped.env_steps, stopped.score) == ("interrupted", 256, None)
+    again = go_on(stopped.run.id)
+    assert again.reason == "budget"
+    assert again.score is not None
+    assert again.run.info()["status"] == "finished"
+
+
+def test_evaluation_settings_may_change(make_config):
+    stopped = trained(make_config, stop_after=2)
+    result = go_on(stopped.run.id, "eval.every_steps=128", "budget.env_steps=640")
+    at = [e["env_steps"] for e in result.run.evaluations() if e["seeds"] == "eval"]
+    assert at == [256, 384, 512, 640]
+
+
+def test_a_score_is_checked_as_it_was_made(make_config):
+    from spotter.evaluate import play_again
+
+    settings = {"eval": {"every_steps": 64, "episodes": 4}, "checkpoint": {"keep": None}}
+    stopped = trained(make_config, stop_after=2, **settings)
+    result = go_on(stopped.run.id, "eval.episodes=2", "eval.deterministic=false")
+    for _, as_written in play_again(f"{result.run.id}/step=64"):
+        assert as_written is True
+    for _, as_written in play_again(f"{result.run.id}/@latest"):
+        assert as_written is True
+
+
+def test_other_reward_signals_may_come(make_config):
+    stopped = trained(make_config, stop_after=3)
+    signals = "[{source: step_penalty, name: slow}, {source: cartpole_centre}]"
+    result = go_on(stopped.run.id, f"reward.signals={signals}")
+    assert result.reason == "budget"
+    assert "reward/slow" in list(result.run.metrics())[-1]
+
+
+def test_what_the_user_sets_outlives_what_a_plateau_changed(make_config):
+    plateau = {
+        "patience_steps": 64,
+        "min_delta": 1e6,
+        "cooldown_steps": 10_000,
+        "actions": [{"setting": "algo.lr", "value": 0.5}],
+    }
+    stopped = trained(make_config, stop_after=4, plateau=plateau, budget={"env_steps": 640})
+    assert list(stopped.run.metrics())[-1]["hp/algo.lr"] == 1.5e-4, "the plateau halved it"
+    middle = resume(stopped.run.id, ["algo.lr=3e-4"])
+    sink = StopAfter(6)
+    again = train(middle.config, [sink], lambda: middle.take_up([], ""), middle)
+    assert list(again.run.metrics())[-1]["hp/algo.lr"] == 3e-4, "although config.yaml says the same"
+    last = go_on(stopped.run.id)
+    assert list(last.run.metrics())[-1]["hp/algo.lr"] == 3e-4, "and it stays"

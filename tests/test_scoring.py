@@ -1,5 +1,7 @@
 """Evaluation beside training: the weights it claims, whoever computes the score."""
 
+import os
+import signal
 import time
 
 import pytest
@@ -96,3 +98,31 @@ def test_the_evaluation_process_dies_with_training(training):
         process = scorer._process
         assert process.is_alive()
     assert not process.is_alive()
+
+
+def test_async_evaluation_goes_with_worker_processes(make_config):
+    config = make_config(
+        "CartPole-v1",
+        env={"backend": "process", "workers": 2},
+        eval={"mode": "async", "every_steps": 64, "episodes": 2},
+        budget={"env_steps": 256},
+    )
+    assert train(config).score is not None
+
+
+def test_an_evaluation_under_way_at_a_stop_is_made_on_resume(make_config):
+    from spotter.origins import resume
+
+    class Impatient:
+        def row(self, row):
+            os.kill(os.getpid(), signal.SIGINT)
+
+        open = note = evaluation = event = close = lambda self, *args: None
+
+    settings = {"mode": "async", "every_steps": 64, "episodes": 2}
+    config = make_config("CartPole-v1", eval=settings, budget={"env_steps": 2000})
+    stopped = train(config, [Impatient()], lambda: Run.create(config, "x"))
+    assert stopped.env_steps == 64, "the evaluation has only just been asked for"
+    origin = resume(stopped.run.id)
+    result = train(origin.config, [], lambda: origin.take_up([], ""), origin)
+    assert 64 in [e["env_steps"] for e in result.run.evaluations() if e["seeds"] == "eval"]

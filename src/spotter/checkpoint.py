@@ -10,7 +10,7 @@ is in each format, and which are still read: docs/run-directory.md.
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
@@ -24,7 +24,7 @@ from torch import Tensor
 from spotter.config import CheckpointConfig, RunConfig, recipes, validate
 from spotter.nets.actor_critic import Policy
 from spotter.packing import pack, unpack
-from spotter.rundir.files import read_json, write_atomic, write_json
+from spotter.rundir.files import cannot_write, read_json, replace, write_atomic, write_json
 from spotter.rundir.run import Run, select
 from spotter.types import ActionSpec, Evaluation, Leaf, Spaces, UserError
 
@@ -56,8 +56,21 @@ class Keeper:
     def __init__(self, run: Run, config: CheckpointConfig) -> None:
         self._folder = run.folder / "checkpoints"
         self._keep = config.keep
+        self._clear_leftovers()
         self.best = _best_score(self._folder)
         self._awaited: set[str] = set()
+
+    def _clear_leftovers(self) -> None:
+        """What a kill left half-done: drafts, and a step that `latest` does not know of yet.
+
+        A resumed run will come to that step again, perhaps with other weights.
+        """
+        latest = _pointed(self._folder, "latest")
+        for path in self._folder.glob(".step-*"):
+            shutil.rmtree(path, ignore_errors=True)
+        for step in _steps(self._folder):
+            if latest is None or _number(step.name) > _number(latest):
+                shutil.rmtree(step, ignore_errors=True)
 
     def save(self, contents: Contents, awaits_score: bool = False, pin: str = "") -> float:
         """Write a checkpoint and call it the latest; returns the seconds it took.
@@ -73,23 +86,28 @@ class Keeper:
         if awaits_score:
             self._awaited.add(step.name)
         latest = _pointed(self._folder, "latest")
-        if latest is None or latest <= step.name:  # never back to something older
+        if latest is None or _number(latest) <= contents.env_steps:  # never back
             write_json(self._folder / "latest.json", {"step": step.name})
         self._prune()
         return perf_counter() - began
 
+    def await_score(self, env_steps: int) -> None:
+        """Keep a checkpoint that is about to be scored."""
+        self._awaited.add(self._step(env_steps).name)
+
     def score(self, evaluation: Evaluation) -> bool:
         """Write a score beside the weights it belongs to; whether they are the best so far."""
         step = self._step(evaluation.env_steps)
+        self._awaited.discard(step.name)
+        if not step.is_dir():
+            return False
         path = step / "score.json"
         written = read_json(path) if path.exists() else {}
         write_json(path, {**written, evaluation.seeds: evaluation.certificate()})
-        self._awaited.discard(step.name)
-        # Held-out sets differ in difficulty, so test scores rank only where nothing else does.
-        ranks = evaluation.seeds == "eval" or self.best is None
-        is_best = ranks and (self.best is None or evaluation.score > self.best)
+        is_best = self.best is None or (evaluation.seeds == "eval" and evaluation.score > self.best)
         if is_best:
-            self.best = evaluation.score
+            # Held-out sets differ in difficulty: a test score stands in until there is another.
+            self.best = evaluation.score if evaluation.seeds == "eval" else None
             pointer = {"step": step.name, "score": evaluation.score, "seeds": evaluation.seeds}
             write_json(self._folder / "best.json", pointer)
         self._prune()
@@ -104,14 +122,26 @@ class Keeper:
         kept = {_pointed(self._folder, name) for name in _POINTERS} | self._awaited
         others = [
             step
-            for step in sorted(self._folder.glob("step-*"), reverse=True)
+            for step in reversed(_steps(self._folder))
             if step.name not in kept and not (step / "pinned.json").exists()
         ]
         for step in others[self._keep :]:
             # out of sight first: a kill half-way must not leave half a checkpoint under its name
             rubbish = step.with_name(f".{step.name}.old")
-            step.rename(rubbish)
-            shutil.rmtree(rubbish, ignore_errors=True)
+            with suppress(OSError):  # somebody reads it just now: next time
+                replace(step, rubbish)
+                shutil.rmtree(rubbish, ignore_errors=True)
+
+
+def _steps(folder: Path) -> list[Path]:
+    """Every checkpoint, in order."""
+    found = [path for path in folder.glob("step-*") if _STEP.fullmatch(path.name)]
+    return sorted(found, key=lambda path: _number(path.name))
+
+
+def _number(name: str) -> int:
+    """The env steps in the name of a step; as text, a billion would sort before a million."""
+    return int(name.removeprefix("step-"))
 
 
 def _best_score(folder: Path) -> float | None:
@@ -121,14 +151,17 @@ def _best_score(folder: Path) -> float | None:
         return None
     pointer = read_json(folder / "best.json")
     written = pointer if "score" in pointer else read_score(folder / name)
-    return None if written is None else float(written["score"])
+    return float(written["score"]) if written and written["seeds"] == "eval" else None
 
 
 def _write(step: Path, contents: Contents) -> None:
     """All files under another name first: the folder appears complete or not at all."""
     draft = step.with_name(f".{step.name}.tmp")
     shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
+    try:
+        draft.mkdir(parents=True)
+    except OSError as error:
+        raise cannot_write(draft, error) from error
     # Parameters are views of one vector; safetensors wants each tensor to own its memory.
     weights = {k: v.detach().cpu().clone() for k, v in contents.policy.state_dict().items()}
     write_atomic(draft / "policy.safetensors", safetensors.torch.save(weights))
@@ -147,14 +180,18 @@ def _write(step: Path, contents: Contents) -> None:
     )
     write_json(draft / "metrics.json", contents.row)
     write_atomic(draft / "rollout.csv", contents.table)
-    draft.rename(step)
+    try:
+        replace(draft, step)
+    except OSError as error:
+        raise cannot_write(step, error) from error
 
 
 def _pointed(folder: Path, name: str) -> str | None:
     path = folder / f"{name}.json"
     if not path.exists():
         return None
-    step = str(read_json(path)["step"])
+    with reading(path):
+        step = str(read_json(path)["step"])
     if not _STEP.fullmatch(step):
         raise UserError(f"{path} points at '{step}', which is no checkpoint")
     return step
@@ -173,7 +210,7 @@ def find_in(run: Run, which: str) -> Path:
         number = which.removeprefix("step=")
         step = folder / f"step-{number:>09}"
         if not number.isdecimal() or not step.is_dir():
-            there = ", ".join(str(int(p.name[5:])) for p in sorted(folder.glob("step-*")))
+            there = ", ".join(str(_number(path.name)) for path in _steps(folder))
             raise UserError(f"run {run.id} has no checkpoint {which}; it has {there or 'none'}")
         return step
     names = {"": _POINTERS, "@best": ("best",), "@latest": ("latest",)}[which]

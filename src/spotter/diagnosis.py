@@ -37,7 +37,8 @@ def statistics(rollout: Rollout, policy: Policy) -> dict[str, float]:
         shares = torch.bincount(batch.action, minlength=action.nvec[0]) / max(1, len(batch))
         found |= {f"action/share/{i}": share for i, share in enumerate(shares)}
     report = dict(zip(found, torch.stack(list(found.values())).tolist(), strict=True))
-    report["rollout/lost"] = rollout.lost / (len(batch) + rollout.lost)
+    lost = sum(stop - start for start, stop, _ in rollout.lost)
+    report["rollout/lost"] = lost / (len(batch) + lost)
     return report
 
 
@@ -66,6 +67,7 @@ def _rows(
 
     ended, terminated = column(rollout.episode_end), column(rollout.terminated)
     valid = column(rollout.valid)
+    lost = {t for start, stop, row in rollout.lost if row == copy for t in range(start, stop)}
     rewards = column(rollout.reward)
     rows: list[tuple[object, ...]] = []
     cumulative = 0.0
@@ -79,9 +81,11 @@ def _rows(
             strict=True,
         )
     ):
+        if not valid[t] and t not in lost:
+            continue  # had played its share and stood still
         cumulative += rewards[t]
         end = ("terminated" if terminated[t] else "truncated") if ended[t] else ""
-        end = end if valid[t] else "lost"
+        end = "lost" if t in lost else end
         rows.append((copy, t, action, probability, rewards[t], cumulative, mc, value, gain, end))
         cumulative = 0.0 if ended[t] else cumulative
     return rows

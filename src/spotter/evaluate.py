@@ -6,10 +6,10 @@ many episodes each copy plays is fixed in advance, so short episodes are not ove
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from time import perf_counter
-from typing import Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 import torch
@@ -162,15 +162,20 @@ def play_again(selector: str, episodes: int | None = None) -> list[tuple[Evaluat
     were never scored, or with `episodes` of one's own, which are played on test seeds.
     """
     step = checkpoint.find(selector)
-    config = checkpoint.read_config(step)
+    config, policy = checkpoint.read_config(step), checkpoint.load(selector)
     written = {} if episodes else checkpoint.read_scores(step)
-    if episodes:
-        config = validate(merge(config.as_data(), {"eval": {"episodes": episodes}}))
-    policy = checkpoint.load(selector)
     found: list[tuple[Evaluation, bool | None]] = []
-    with Evaluator(config) as evaluator:
-        for seeds in _SEEDS:
-            if seeds in written:
-                again = evaluator.run(policy, 0, seeds)
-                found.append((again, list(again.scores) == written[seeds]["scores"]))
-        return found or [(evaluator.run(policy, 0, "test"), None)]
+    for seeds in _SEEDS:
+        if seeds in written:
+            # as it was scored: a resumed run may have gone on with other settings
+            how = {key: written[seeds][key] for key in ("episodes", "deterministic")}
+            again = _once(config, how, policy, seeds)
+            found.append((again, list(again.scores) == written[seeds]["scores"]))
+    return found or [(_once(config, {"episodes": episodes} if episodes else {}, policy), None)]
+
+
+def _once(
+    config: RunConfig, how: Mapping[str, Any], policy: Policy, seeds: Seeds = "test"
+) -> Evaluation:
+    with Evaluator(validate(merge(config.as_data(), {"eval": how}))) as evaluator:
+        return evaluator.run(policy, 0, seeds)

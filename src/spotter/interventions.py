@@ -4,7 +4,7 @@ Nothing here acts unless `alerts.actions` or `plateau` says so. Every change is 
 schedulable setting, and is written down as an event.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -96,21 +96,37 @@ class Interventions:
             "changed": self._changed,
             "before": self._before,
             "plateau": self._plateau.state() if self._plateau else None,
+            "monitor": self._plateau_config.monitor if self._plateau_config else None,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self._done = set(state["done"])
         self._changed = dict(state["changed"])
         self._before = dict(state["before"])
-        if self._plateau and state["plateau"] is not None:
+        plan = self._plateau_config
+        if self._plateau and plan and state["monitor"] == plan.monitor:
             self._plateau.restore(state["plateau"])
 
-    def reapply(self, config: RunConfig, overridden: set[str]) -> RunConfig:
-        """A resumed run's config with the changes made before, save what the user now sets."""
-        for setting, value in self._changed.items():
-            if setting not in overridden:
+    def reapply(self, config: RunConfig, overridden: Collection[str]) -> RunConfig:
+        """A resumed run's config with the changes made before; what the user now sets is final."""
+        for setting, value in list(self._changed.items()):
+            if any(_touches(name, setting) for name in overridden):
+                self._forget(setting)
+            else:
                 config = changed(config, setting, value)
         return config
+
+    def _forget(self, setting: str) -> None:
+        del self._changed[setting]
+        actions = self._plateau_config.actions if self._plateau_config else ()
+        for index, action in enumerate(actions):
+            if action.setting == setting:
+                self._before.pop(index, None)
+
+
+def _touches(name: str, setting: str) -> bool:
+    """Whether a dotted name is the setting, a part of it, or a section it is in."""
+    return f"{name}.".startswith(f"{setting}.") or f"{setting}.".startswith(f"{name}.")
 
 
 def changed(config: RunConfig, setting: str, value: Any) -> RunConfig:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
@@ -67,7 +67,9 @@ class Loop:
         self._film_the_best()
 
     def _make_up(self) -> None:
-        """A resumed run first makes the evaluation that was due when it was stopped."""
+        """A resumed run first makes the evaluation that was due or under way when it stopped."""
+        if self.keeper:
+            self.keeper.await_score(self.training.env_steps)
         self._submit(self.training.env_steps)
         scored = self.scorer.ready()
         if scored:
@@ -81,7 +83,12 @@ class Loop:
         if evaluation is None:
             return
         self.recorder.evaluation(evaluation)
-        was = f"; those weights were saved with {before['score']:g}" if before else ""
+        was = ""
+        if before and (before.get("fingerprint"), before["seeds"]) == (
+            evaluation.fingerprint,
+            evaluation.seeds,
+        ):
+            was = f"; those weights were saved with {before['score']:g}"
         self.recorder.note(f"starts at a score of {evaluation.score:g}{was}")
 
     def _is_spent(self) -> bool:
@@ -184,10 +191,9 @@ class Loop:
 
     def save(self, awaits_score: bool = False, pin: str = "") -> None:
         """Everything that is needed to go on from here."""
-        if self.keeper is None or self._row is None:
-            return
         training, algo = self.training, self.training.config.algo
-        assert training.collector.last is not None
+        if self.keeper is None or self._row is None or training.collector.last is None:
+            return  # nothing has happened since the run was saved
         gamma = algo.gamma.at(training.progress)
         lam = getattr(algo, "lambda_", None)
         contents = Contents(
@@ -210,14 +216,18 @@ class Loop:
             "recorder": self.recorder.state(),
             "interventions": self.interventions.state(),
             "next_evaluation": self.next_evaluation,
-            "cut_short": self.cut_short,
+            "cut_short": self.cut_short or self.scorer.is_busy(),
         }
 
-    def restore(self, state: Mapping[str, Any], row: Row) -> None:
+    def restore(self, state: Mapping[str, Any], row: Row, changes: Collection[str]) -> None:
         """The rest of a resumed run; training itself is restored before."""
         self.recorder.restore(state["recorder"])
         self.next_evaluation, self.cut_short = state["next_evaluation"], state["cut_short"]
         self._row = row
+        if {"eval.every_steps", "eval.after_steps"} & set(changes):
+            config = self.training.config.eval
+            every = config.every_steps or math.inf
+            self.next_evaluation = max((row.env_steps // every + 1) * every, config.after_steps)
 
     def _report(self, faults: Sequence[Fault], training: bool = True) -> None:
         for fault in faults:
@@ -229,6 +239,8 @@ class Loop:
             self.recorder.event("fault", data | {"folder": str(folder) if folder else None})
 
     def _film_the_best(self) -> None:
+        if self.interrupts.stopping():
+            return  # whoever stops a run wants it to end
         if self.training.config.video.when == "end" and self._best:
             self._film(self._best, True)
 

@@ -27,6 +27,8 @@ class Resume:
     config: RunConfig
     changes: Mapping[str, tuple[Any, Any]]
     """Setting -> (before, now), where the user changed it."""
+    overridden: tuple[str, ...]
+    """Settings the user wrote, changed or not."""
     notes: tuple[str, ...]
     """What the changes do to schedules at this point."""
 
@@ -91,7 +93,8 @@ def resume(selector: str, overrides: Sequence[Override] = ()) -> Resume:
         )
     before = checkpoint.read_config(saved.folder)
     data = before.as_data()
-    for path, value in parse(overrides):
+    written = parse(overrides)
+    for path, value in written:
         data = edit(data, path, value)
     config = validate(data)
     changes = difference(before.as_data(), config.as_data())
@@ -101,19 +104,22 @@ def resume(selector: str, overrides: Sequence[Override] = ()) -> Resume:
                 f"{setting} cannot change in a run that goes on; start a new one with "
                 f"--from {run.id}"
             )
-    _refuse_spent(run, config, saved.env_steps)
+    _refuse_spent(run, config, saved.env_steps, config.budget != before.budget)
     notes = tuple(_effects(before, config, saved.env_steps))
-    return Resume(saved, config, changes, notes)
+    overridden = tuple(".".join(path) for path, _ in written)
+    return Resume(saved, config, changes, overridden, notes)
 
 
-def _refuse_spent(run: Run, config: RunConfig, env_steps: int) -> None:
-    budget = config.budget.env_steps
-    if budget is not None and env_steps >= budget:
-        raise UserError(
-            f"run {run.id} has spent its budget of {budget} env steps; give it more, "
-            f"e.g. budget.env_steps={2 * budget}"
-        )
+def _refuse_spent(run: Run, config: RunConfig, env_steps: int, budget_changed: bool) -> None:
     info = run.info()
+    budget = config.budget.env_steps
+    # a run that was stopped before its final test has only that left to do
+    is_done = info["score"] is not None or budget_changed
+    if budget is not None and env_steps >= budget and is_done:
+        raise UserError(
+            f"run {run.id} has spent its budget of {budget} env steps, it is at {env_steps}; give "
+            f"it more, e.g. budget.env_steps={2 * env_steps}"
+        )
     if info["solved"] and config.eval.stop_when_solved:
         raise UserError(f"run {run.id} is solved; to train on, add eval.stop_when_solved=false")
 

@@ -230,10 +230,11 @@ class Recorder:
             "train/length": fmean(episode.length for episode in self._recent),
         }
         for name in self._recent[-1].parts:
-            metrics[f"reward/{name}"] = fmean(e.parts[name] for e in self._recent)
+            metrics[f"reward/{name}"] = fmean(
+                e.parts[name] for e in self._recent if name in e.parts
+            )
         for name in self._recent[-1].info:
-            values = [e.info[name] for e in self._recent if name in e.info]
-            metrics[f"info/{name}"] = fmean(values)
+            metrics[f"info/{name}"] = fmean(e.info[name] for e in self._recent if name in e.info)
         return metrics | self._merit(score, env_steps)
 
     def _merit(self, score: float, env_steps: int) -> dict[str, float]:

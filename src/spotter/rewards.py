@@ -70,6 +70,7 @@ class RewardMixer:
     def state(self) -> dict[str, Any]:
         """What a mixer needs to go on where this one is."""
         return {
+            "names": list(self.names),
             "potential": self._potential.copy(),
             "visits": [
                 (np.array(list(cells), np.int64), np.array(list(cells.values()), np.int64))
@@ -79,14 +80,18 @@ class RewardMixer:
         }
 
     def restore(self, state: Mapping[str, Any], begun: Sequence[int]) -> None:
-        """Go on from `state()`; the copies in `begun` have started new episodes since."""
-        self.visits = [
-            dict(zip(cells.tolist(), counts.tolist(), strict=True))
-            for cells, counts in state["visits"]
-        ]
+        """Go on from `state()`; the copies in `begun` have started new episodes since.
+
+        With other signals than before, their counts and potentials begin anew.
+        """
         going_on = [row for row in range(len(self._potential)) if row not in set(begun)]
-        if going_on:
-            self._potential[going_on] = state["potential"][going_on]
+        if state["names"] == list(self.names):
+            self.visits = [
+                dict(zip(cells.tolist(), counts.tolist(), strict=True))
+                for cells, counts in state["visits"]
+            ]
+            if going_on:
+                self._potential[going_on] = state["potential"][going_on]
         if self.scaler is not None and state["scaler"] is not None:
             returns = self.scaler.returns
             vars(self.scaler).update(state["scaler"], returns=returns)

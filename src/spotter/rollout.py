@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from spotter import seeding
 from spotter.config import RewardConfig
 from spotter.envs.slices import Bools, Buffers, EnvError
 from spotter.envs.vector import VectorEnv
@@ -71,8 +72,8 @@ class Rollout:
         self.steps, self.count = steps, count
         self.whole = True
         """Whether every sample is valid, so that nobody need look."""
-        self.lost = 0
-        """Samples that failing copies took with them."""
+        self.lost: list[tuple[int, int, int]] = []
+        """What failing copies took with them: from step, to step, copy."""
         self.obs = {
             path: block(*leaf.shape, dtype=getattr(torch, leaf.dtype))
             for path, leaf in spaces.observation.items()
@@ -153,7 +154,7 @@ class Collector:
     def collect(self, steps: int, progress: Progress) -> Rollout:
         """Exactly `steps` vector steps; episodes run on from one rollout into the next."""
         rollout = self._storage(steps)
-        rollout.whole, rollout.lost = True, 0
+        rollout.whole, rollout.lost = True, []
         self._start()
         for t in range(steps):
             self.position = (t, steps)
@@ -170,7 +171,7 @@ class Collector:
         self._whole_episodes = True
         left = np.full(self.vector.count, episodes)
         rollout = self._storage(256)
-        rollout.whole, rollout.lost = True, 0
+        rollout.whole, rollout.lost = True, []
         t = 0
         while left.any():
             if t == rollout.steps:
@@ -261,9 +262,10 @@ class Collector:
         progress: Progress,
         active: Bools | None,
     ) -> None:
-        lost = buffers.lost if buffers.lost.any() else None
-        if lost is not None:
-            active = ~lost if active is None else active & ~lost
+        lost = None
+        if buffers.lost.any():
+            lost = buffers.lost if active is None else buffers.lost & active
+            active = ~buffers.lost if active is None else active & ~buffers.lost
         reward, parts = self.mixer.mix(buffers, self._gamma.at(progress), progress, active)
         self._parts += parts
         rollout.reward[t] = torch.from_numpy(reward.astype(np.float32))
@@ -288,15 +290,15 @@ class Collector:
         """
         for row in rows:
             self._parts[row] = 0.0
-            rollout.lost += 1
+            start = t
             rollout.episode_end[t, row] = rollout.terminated[t, row] = True
             if self._whole_episodes:
                 ends = rollout.episode_end[:t, row].nonzero()
                 start = int(ends[-1]) + 1 if len(ends) else 0
-                rollout.lost += t - start
                 rollout.valid[start : t + 1, row] = False
             elif t:
                 rollout.episode_end[t - 1, row] = True
+            rollout.lost.append((start, t + 1, int(row)))
 
     def _note_episodes(self, episodes: list[Episode]) -> None:
         for episode in episodes:
@@ -332,6 +334,7 @@ class Collector:
         return {
             "env_steps": self.env_steps,
             "vector_steps": self.vector_steps,
+            "device": self._device.type,
             "actions": self._generator.get_state(),
             "parts": self._parts.copy(),
             "mixer": self.mixer.state(),
@@ -342,10 +345,13 @@ class Collector:
     def restore(self, state: Mapping[str, Any]) -> list[int]:
         """Go on from `state()`; returns the copies that had to begin a new episode instead."""
         self.env_steps, self.vector_steps = state["env_steps"], state["vector_steps"]
-        self._generator.set_state(torch.as_tensor(state["actions"]))
+        if state["device"] == self._device.type:
+            self._generator.set_state(torch.as_tensor(state["actions"]))
+        else:  # its stream cannot be continued here: another one, the same every time
+            self._generator.manual_seed(seeding.integer(self.env_steps, "on another device"))
         begun = self._replay(state)
         going_on = [row for row in range(self.vector.count) if row not in set(begun)]
-        if going_on:
+        if going_on and state["parts"].shape == self._parts.shape:
             self._parts[going_on] = state["parts"][going_on]
         self.mixer.reset(self.vector.buffers)
         self.mixer.restore(state["mixer"], begun)

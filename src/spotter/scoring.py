@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from spotter.config import RunConfig, validate
+from spotter.config.overrides import merge
 from spotter.envs.slices import EnvError
 from spotter.evaluate import Evaluator, Seeds, Stopped
 from spotter.nets.actor_critic import Policy
@@ -39,6 +40,9 @@ class Scorer(Protocol):
 
     def submit(self, policy: Policy, env_steps: int) -> bool:
         """Have these weights scored; False if the scorer is still busy with others."""
+
+    def is_busy(self) -> bool:
+        """Whether a result is still to come."""
 
     def ready(self) -> Scored | None:
         """A result that has arrived since the last call."""
@@ -78,6 +82,9 @@ class Inline:
             return False
         self._done = Scored(*found, snapshot(policy))
         return True
+
+    def is_busy(self) -> bool:
+        return False
 
     def ready(self) -> Scored | None:
         done, self._done = self._done, None
@@ -124,8 +131,11 @@ class Async:
         self._send(self._under_way, env_steps, None)
         return True
 
+    def is_busy(self) -> bool:
+        return self._under_way is not None
+
     def ready(self) -> Scored | None:
-        if self._under_way is None or self._pipe is None or not self._pipe.poll():
+        if self._under_way is None or not self._has_answer(0):
             return None
         return self._receive(self._under_way)
 
@@ -152,11 +162,19 @@ class Async:
             there.close()
         # as numpy: torch would pass tensors through shared memory, one file descriptor each
         arrays = {name: value.numpy() for name, value in weights.items()}
-        self._pipe.send((arrays, env_steps, seeds))
+        # a process that is gone says so when its answer is due
+        with contextlib.suppress(ConnectionError):
+            self._pipe.send((arrays, env_steps, seeds))
+
+    def _has_answer(self, seconds: float) -> bool:
+        assert self._pipe is not None
+        try:
+            return self._pipe.poll(seconds)
+        except ConnectionError:  # Windows: that it is gone is an answer, too
+            return True
 
     def _answered(self) -> bool:
-        assert self._pipe is not None
-        while not self._pipe.poll(0.2):
+        while not self._has_answer(0.2):
             if self._stop():
                 return False
         return True
@@ -198,7 +216,8 @@ def _work(pipe: Connection, data: Mapping[str, Any], spaces: Spaces) -> None:
     with contextlib.suppress(AttributeError, OSError):
         os.nice(5)  # training goes first where cores are scarce
     torch.set_num_threads(1)
-    config = validate(data)
+    # a worker may not have workers of its own; both back-ends give the same scores
+    config = validate(merge(data, {"env": {"backend": "sync", "workers": None}}))
     policy = Policy(spaces, config.policy)
     with Evaluator(config) as evaluator, contextlib.suppress(EOFError, ConnectionError):
         while True:

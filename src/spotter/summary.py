@@ -49,7 +49,7 @@ def _environment(training: "Training", threshold: float | None) -> dict[str, str
         "acts": f"{action.kind}{size}",
         "copies": f"{config.count} ({config.backend})",
         "wrappers": ", ".join(wrapper.name for wrapper in config.wrappers),
-        "solved at": "no threshold" if threshold is None else f"{threshold:g}",
+        "solved at": "" if threshold is None else f"{threshold:g}",
     }
     return {label: text for label, text in block.items() if text}
 

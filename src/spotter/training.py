@@ -5,19 +5,18 @@ when solved, spent or asked to. A run can be left after any update and continued
 """
 
 import os
-import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
+from multiprocessing import current_process
 from time import perf_counter
 from typing import Any, Self
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from spotter import checkpoint, diagnosis, plugins, seeding, summary
+from spotter import checkpoint, diagnosis, plugins, seeding, streams, summary
 from spotter.algos.base import Algorithm
 from spotter.checkpoint import Keeper
 from spotter.config import RunConfig
@@ -118,7 +117,7 @@ class Training:
             "updates": self.updates,
             "algorithm": _as_arrays(self.algorithm.state()),
             "collector": _as_arrays(self.collector.state()),
-            "streams": _streams(self.device),
+            "streams": streams.state(self.device),
         }
 
     def restore(self, weights: Mapping[str, Tensor], state: Mapping[str, Any]) -> list[int]:
@@ -127,7 +126,7 @@ class Training:
         self.updates = state["updates"]
         self.algorithm.restore(state["algorithm"])
         begun = self.collector.restore(state["collector"])
-        _restore_streams(state["streams"], self.device)
+        streams.restore(state["streams"], self.device)
         return begun
 
     def close(self) -> None:
@@ -179,10 +178,11 @@ def train(
     same run, or weights of another.
     """
     began = perf_counter()
+    _refuse_in_a_child()
     catalogue = Catalogue((*common.METRICS, *plugins.load("algos", config.algo.name).METRICS))
     interventions = Interventions(config, catalogue)
     start_at = origin.saved.env_steps if isinstance(origin, Resume) else 0
-    _seed_streams(config.seed)
+    streams.seed_all(config.seed)
     with ExitStack() as stack:
         interrupts = stack.enter_context(Interrupts())
         training = stack.enter_context(Training(config, start_at))
@@ -196,7 +196,7 @@ def train(
             run.update(resume_grade=asdict(grade))
             sinks = [*sinks, Jsonl(run), Log(run)]
         start = _start(training, catalogue, run, grade)
-        facts = summary.facts(training, start.threshold, fresh=origin is None)
+        facts = summary.facts(training, start.threshold, fresh=not isinstance(origin, Fork))
         watcher = Watcher(facts, catalogue, config.alerts.ignore)
         recorder = stack.enter_context(Recorder(start, sinks, watcher))
         training.vector.note = recorder.note
@@ -212,6 +212,15 @@ def train(
         loop.go()
         recorder.ending = _ending(loop)
     return _result(loop, perf_counter() - began)
+
+
+def _refuse_in_a_child() -> None:
+    """A process we start reads the user's script again: without a guard it would train, too."""
+    if getattr(current_process(), "_inheriting", False):
+        raise UserError(
+            "in a script, the call that starts training must stand under "
+            '`if __name__ == "__main__":`'
+        )
 
 
 def _start(training: Training, catalogue: Catalogue, run: Run | None, grade: Grade) -> Start:
@@ -235,9 +244,8 @@ def _set_out(
         state = origin.saved.trainer
         with checkpoint.reading(origin.saved.folder):
             interventions.restore(state["interventions"])
-            training.retune(interventions.reapply(training.config, set(origin.changes)))
+            training.retune(interventions.reapply(training.config, origin.overridden))
             begun = training.restore(origin.saved.weights, state["training"])
-        yield f"resumed at {training.env_steps:,} env steps"
         if begun:
             yield f"{len(begun)} of {training.vector.count} copies begin new episodes"
         yield from origin.notes
@@ -254,7 +262,9 @@ def _optimizer(training: Training, origin: Fork, plan: Plan) -> str:
     state = (origin.saved.trainer or {}).get("training", {}).get("algorithm", {}).get("optimizer")
     if origin.fresh_optimizer:
         return "the optimizer starts fresh, as asked"
-    if state is None or not plan.is_complete:
+    if state is None:
+        return "the optimizer starts fresh: the old run saved none"
+    if not plan.is_complete:
         return "the optimizer starts fresh: its memory belongs to another network"
     if set(state) != set(training.algorithm.optimizer.state()):
         return "the optimizer starts fresh: the old run used another rule"
@@ -266,7 +276,7 @@ def _take_up(loop: Loop, origin: Origin | None) -> None:
     """The rest of what a resumed run knew; a fork shows that it starts at the old score."""
     if isinstance(origin, Resume):
         with checkpoint.reading(origin.saved.folder):
-            loop.restore(origin.saved.trainer, origin.last_row())
+            loop.restore(origin.saved.trainer, origin.last_row(), origin.changes)
     elif origin is not None:
         loop.score_start(checkpoint.read_score(origin.saved.folder))
 
@@ -294,7 +304,7 @@ def _result(loop: Loop, seconds: float) -> Result:
             env_steps=training.env_steps,
             vector_steps=training.collector.vector_steps,
             score=test.score if test else None,
-            solved=test.solved if test else False,
+            solved=test.solved if test else None,
             best=loop.keeper.best if loop.keeper else None,
             steps_to_threshold=loop.recorder.steps_to_threshold,
         )
@@ -318,7 +328,8 @@ def _outcome(run: Run | None) -> Iterator[None]:
     except BaseException as error:
         if run:
             at_once = isinstance(error, KeyboardInterrupt)
-            reason = "interrupted" if at_once else f"{type(error).__name__}: {error}"
+            first = next(iter(str(error).splitlines()), "")
+            reason = "interrupted" if at_once else f"{type(error).__name__}: {first}"
             with suppress(OSError, UserError):
                 run.finish("interrupted" if at_once else "failed", reason=reason)
         raise
@@ -338,32 +349,6 @@ def _as_arrays(tree: Any) -> Any:
     if isinstance(tree, dict):
         return {key: _as_arrays(value) for key, value in tree.items()}
     return tree
-
-
-def _seed_streams(seed: int) -> None:
-    random.seed(seeding.integer(seed, "python"))
-    np.random.seed(seeding.integer(seed, "numpy"))
-    torch.manual_seed(seeding.integer(seed, "torch"))
-
-
-def _streams(device: torch.device) -> dict[str, Any]:
-    """Global random streams: ours draw from none of them, but somebody's environment may."""
-    streams: dict[str, Any] = {
-        "torch": torch.get_rng_state().numpy(),
-        "numpy": np.random.get_state(),
-        "python": random.getstate(),
-    }
-    if device.type == "cuda":
-        streams["cuda"] = torch.cuda.get_rng_state(device).numpy()
-    return streams
-
-
-def _restore_streams(streams: Mapping[str, Any], device: torch.device) -> None:
-    torch.set_rng_state(torch.as_tensor(streams["torch"]))
-    np.random.set_state(streams["numpy"])
-    random.setstate(streams["python"])
-    if device.type == "cuda" and "cuda" in streams:
-        torch.cuda.set_rng_state(torch.as_tensor(streams["cuda"]), device)
 
 
 def _device(config: RunConfig, images: bool) -> torch.device:

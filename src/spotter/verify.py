@@ -86,7 +86,8 @@ def _home(place: Path, config: RunConfig, origin: Resume | None) -> Path:
         shutil.copytree(source, place / source.name, ignore=skipped)
     # a save after every update, so that the kill can come after any of them
     often = merge(config.as_data(), {"checkpoint": {"every_s": 1e-9}, "video": {"when": None}})
-    write_atomic(place / "config.yaml", to_yaml(often))
+    for folder in (place, *(path.parent for path in place.glob("*/config.yaml"))):
+        write_atomic(folder / "config.yaml", to_yaml(often))
     return place
 
 
@@ -174,7 +175,7 @@ def _child(config_file: str, update: str) -> None:
     if not runs or not (runs[0].folder / "checkpoints" / "latest.json").exists():
         train(config, [sink], lambda: Run.create(config, "verify"))
         return
-    origin = resume(runs[0].id, [config.as_data()])
+    origin = resume(runs[0].id)
     train(origin.config, [sink], lambda: origin.take_up([], ""), origin)
 
 

@@ -6,7 +6,7 @@ from spotter import plugins
 from tests.architecture.source import Module, at_import, imports, modules, part_of
 
 LAYERS = {
-    0: "types metrics functional schedules seeding distributed packing versions interrupts",
+    0: "types metrics functional schedules seeding distributed packing versions interrupts streams",
     1: "config plugins",
     2: "envs nets",
     3: "rollout rewards optim diagnosis transfer",

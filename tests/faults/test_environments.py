@@ -76,7 +76,7 @@ def test_whole_episodes_lose_the_whole_unfinished_one(make_config):
         column = rollout.valid[:, BAD_COPY]
         assert not column[:BAD_STEP].any(), "the unfinished episode has no return"
         assert column[BAD_STEP:].sum() == 30, "and another one was played in its place"
-        assert rollout.lost == BAD_STEP
+        assert rollout.lost == [(0, BAD_STEP, BAD_COPY)]
 
 
 @pytest.mark.parametrize("backend", ["sync", "process"])

@@ -105,7 +105,13 @@ def run(
     settings = _with_seed(overrides or [], seed)
     if resume is not None:
         _refuse_with_resume(
-            {"--algo": algo, "--from": source, "--no-save": no_save, "--seed": seed}
+            {
+                "--algo": algo,
+                "--from": source,
+                "--no-save": no_save,
+                "--fresh-optimizer": fresh_optimizer,
+                "--seed": seed,
+            }
         )
         plan = _resumed(resume, [address, *settings] if address else settings, why)
     elif address is None:

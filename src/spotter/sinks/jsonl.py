@@ -21,6 +21,7 @@ class Jsonl:
         self._rows: LineWriter | None = None
         self._last_beat = monotonic()
         self._alerted: set[str] = set()
+        self._last_row: Row | None = None
 
     def open(self, start: Start) -> None:
         self._rows = LineWriter(self._run.metrics_path)
@@ -35,8 +36,14 @@ class Jsonl:
             if alert.id not in self._alerted:
                 self._alerted.add(alert.id)
                 self._run.event("alert", {**asdict(alert), "env_steps": row.env_steps})
+        self._last_row = row
         if monotonic() - self._last_beat >= _HEARTBEAT_S:
-            self._last_beat = monotonic()
+            self._beat()
+
+    def _beat(self) -> None:
+        """How far it is, for those who look at it meanwhile or after a kill."""
+        self._last_beat, row = monotonic(), self._last_row
+        if row is not None:
             merit = row.metrics.get("merit/steps_to_threshold")
             self._run.update(
                 env_steps=row.env_steps,
@@ -49,6 +56,8 @@ class Jsonl:
 
     def event(self, kind: str, data: Mapping[str, Any]) -> None:
         self._run.event(kind, data)
+        if kind == "checkpoint":
+            self._beat()
 
     def close(self, ending: Ending | None) -> None:
         if self._rows is not None:
