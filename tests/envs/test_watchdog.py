@@ -4,7 +4,12 @@ import gc
 import threading
 import weakref
 
+import numpy as np
+
+from spotter.config import RewardConfig
+from spotter.envs.make import make_vector
 from spotter.envs.watchdog import Silence, Watchdog
+from tests.envs.helpers import config
 
 
 def test_silence_is_told_once():
@@ -61,3 +66,15 @@ def test_the_thread_keeps_nobody_alive():
         threading.Event().wait(0.01)
     assert gone() is None
     dog.stop()
+
+
+def test_a_long_replay_is_not_taken_for_a_hang():
+    """Each replayed step is a sign of life, however long the tape."""
+    env = config("tests.envs.slow:Slow-v0", backend="process", count=2, workers=2, timeout_s=1.0)
+    with make_vector(env, RewardConfig()) as first, make_vector(env, RewardConfig()) as second:
+        first.reset([1, 2])
+        for _ in range(60):
+            first.step(np.zeros(2, np.int64))
+        second.reset([3, 4])
+        assert second.play(first.tapes()).all()
+        assert second.take_faults() == []

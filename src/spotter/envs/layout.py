@@ -49,7 +49,7 @@ class Layout:
         fields["terminated"] = fields["truncated"] = fields["lost"] = ((count,), "bool")
         fields["signals"] = fields["signals_start"] = ((count, len(self.kinds)), "float64")
         fields["active"] = ((count,), "bool")
-        fields["at"] = ((count, 2), "int64")
+        fields["at"] = ((count, 3), "int64")
         if self.has_mask:
             fields["mask"] = ((count, action.mask_size), "bool")
         return fields

@@ -98,7 +98,7 @@ class ProcessVector:
         context = mp.get_context("spawn")
         here, there = context.Pipe()
         left = max(0, self._restarts - self._logbook.failures)
-        self._at[start] = (_STARTING, BUILD)
+        self._at[start] = (_STARTING, BUILD, 0)
         with _one_thread():
             worker = context.Process(
                 target=work,
@@ -213,7 +213,7 @@ class ProcessVector:
         rows.lost[:] = self._any_lost = True
 
     def _fault(self, index: int, gone: _Gone) -> Event:
-        row, activity = self._at[self._bounds[index][0]].tolist()
+        row, activity, _ = self._at[self._bounds[index][0]].tolist()
         guilty = self._bounds[index][0] + max(row, 0)
         where = f" was in {ACTIVITIES[activity]}" if row >= 0 else ": between two calls"
         text = (
@@ -232,8 +232,8 @@ class ProcessVector:
         index = self._waiting_for
         if index == _NOBODY:
             return None
-        row, activity = self._at[self._bounds[index][0]].tolist()
-        return None if row == _STARTING else (self._calls, index, row, activity)
+        row, activity, replayed = self._at[self._bounds[index][0]].tolist()
+        return None if row == _STARTING else (self._calls, index, row, activity, replayed)
 
     def _alarm(self) -> None:
         index = self._waiting_for

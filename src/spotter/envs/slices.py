@@ -25,7 +25,7 @@ from spotter.envs.wrappers.base import layers
 from spotter.types import Episode, Fault, Tape, UserError
 
 Place = list[int] | memoryview
-"""Row and activity: where a watchdog looks when nothing moves any more."""
+"""Row, activity, steps replayed: where a watchdog looks when nothing moves any more."""
 
 IDLE: Final = -1
 STEP, RESET, BUILD = range(3)
@@ -94,7 +94,7 @@ class Slice:
         self.copies = list(copies)
         self.buffers = buffers
         self.first_index = first_index
-        self.at: Place = [IDLE, STEP] if at is None else at
+        self.at: Place = [IDLE, STEP, 0] if at is None else at
         self.events: list[Event] = []
         self._build = build
         self._restarts = restarts
@@ -205,7 +205,8 @@ class Slice:
 
     def _follow(self, row: int, copy: Copy, tape: Tape) -> None:
         self._go_back(row, copy, tape)
-        for action in tape.actions:
+        for replayed, action in enumerate(tape.actions):
+            self.at[2] = replayed
             self.buffers.action[row] = action
             self._advance(row, copy)
 

@@ -132,12 +132,12 @@ class SyncVector:
             raise report(too_many, self._restarts)
 
     def _sign(self) -> Any:
-        row, activity = self._slice.at
-        return None if row == IDLE else (self._calls, row, activity)
+        row, activity, replayed = self._slice.at
+        return None if row == IDLE else (self._calls, row, activity, replayed)
 
     def _alarm(self) -> None:
         """Nothing can be done about it from here but to say so."""
-        row, activity = self._slice.at
+        row, activity, _ = self._slice.at
         sentence = (
             f"environment copy {row} has not returned from {ACTIVITIES[activity]} "
             f"for {self._timeout_s:g} s"
