@@ -58,7 +58,7 @@ def test_a_failing_copy_is_replaced_and_the_others_play_on(backend, failure, kin
         assert vec.buffers.reward.tolist() == [2, 0, 2]
         (fault,) = vec.take_faults()
         assert (fault.copy, fault.kind) == (1, kind)
-        assert fault.text.startswith("environment copy 1 (seed 22, step ") and words in fault.text
+        assert fault.text.startswith("environment copy 1 (seed 22, ") and words in fault.text
         assert len(fault.tape.actions) == 2 and fault.tape.seed == 22
         vec.step(zeros(vec))
         assert shown(vec) == [[11, 0, 3, 0], [new, 0, 1, 0], [33, 0, 3, 0]]
@@ -98,7 +98,7 @@ def test_without_restarts_the_first_failure_ends_it(backend):
         with pytest.raises(EnvError) as caught:
             vec.step(np.array([0, 0, 1]))
     text = str(caught.value)
-    assert "environment copy 2 (seed 33, step 2 of its episode" in text
+    assert "environment copy 2 (seed 33, 2 steps into its episode" in text
     assert "last actions [1, 0, 1]" in text
     assert "RuntimeError: the wheels came off" in text
     assert "in _spoilt" in text, "the traceback leads into the environment's own code"
@@ -114,7 +114,7 @@ def test_a_copy_that_cannot_be_replaced_uses_up_the_restarts():
         vec.step(zeros(vec))
         vec._slice._build = broken
         with pytest.raises(
-            EnvError, match=r"step 0 of its episode, last actions \[\]\) raised OSE"
+            EnvError, match=r"0 steps into its episode, last actions \[\]\) raised OSE"
         ):
             vec.step(zeros(vec))
         words = [fault.text.rpartition(": ")[2] for fault in vec.take_faults()]

@@ -88,7 +88,9 @@ def test_no_restarts_means_the_first_failure_ends_it_with_all_there_is_to_know(
         train(config, new_run=lambda: Run.create(config, "x"))
     seed = seeding.integers(1, "train envs", COPIES)[BAD_COPY]
     text = str(caught.value)
-    assert f"environment copy {BAD_COPY} (seed {seed}, step {BAD_STEP - 1}" in text
+    assert (
+        f"environment copy {BAD_COPY} (seed {seed}, {BAD_STEP - 1} steps into its episode" in text
+    )
     assert "last actions [" in text
     assert "RuntimeError: the wheels came off" in text
     assert "in _spoilt" in text, "the real traceback"

@@ -347,7 +347,7 @@ def fault_of(copy: Copy, index: int, error: Exception) -> Fault:
         copy=index,
         kind="not finite" if is_nan else "raised",
         text=(
-            f"environment copy {index} (seed {copy.seed}, step {copy.length} of its episode, "
+            f"environment copy {index} (seed {copy.seed}, {copy.length} steps into its episode, "
             f"last actions {list(copy.last_actions)}) {what}"
         ),
         traceback="" if is_nan else "".join(traceback.format_exception(error)),

@@ -212,7 +212,7 @@ def check_lost_copies(make_backend: MakeBackend) -> None:
                 _check_replacement(vector, episodes)
         faults = vector.take_faults()
         assert [(fault.copy, fault.kind) for fault in faults] == [(1, "raised")]
-        assert f"environment copy 1 (seed {SEEDS[1]}, step 1 of its episode" in faults[0].text
+        assert f"environment copy 1 (seed {SEEDS[1]}, 1 steps into its episode" in faults[0].text
         assert "RuntimeError: the wheels came off" in faults[0].text
         assert "in _spoilt" in faults[0].traceback, "it leads into the environment's own code"
         assert faults[0].tape is not None
