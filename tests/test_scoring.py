@@ -11,6 +11,7 @@ from spotter.evaluate import Evaluator
 from spotter.rundir.run import Run
 from spotter.scoring import Async, Inline, make_scorer, snapshot
 from spotter.training import Training, train
+from spotter.types import UserError
 
 
 def never():
@@ -28,6 +29,12 @@ def test_the_mode_picks_the_scorer(make_config):
     assert isinstance(make_scorer(make_config("CartPole-v1"), spaces, never), Inline)
     config = make_config("CartPole-v1", eval={"mode": "async"})
     assert isinstance(make_scorer(config, spaces, never), Async)
+
+
+def test_waiting_for_a_score_needs_a_threshold(make_config):
+    config = make_config("Pendulum-v1", eval={"after_score": 0.5})
+    with pytest.raises(UserError, match=r"eval\.after_score needs a threshold"):
+        train(config, new_run=lambda: pytest.fail("no folder"))
 
 
 def test_async_scores_are_the_inline_scores(training):

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from spotter.config import RunConfig, validate
 from spotter.config.overrides import merge
+from spotter.envs.base import threshold
 from spotter.envs.slices import EnvError
 from spotter.evaluate import Evaluator, Seeds, Stopped
 from spotter.nets.actor_critic import Policy
@@ -59,6 +60,10 @@ class Scorer(Protocol):
 
 
 def make_scorer(config: RunConfig, spaces: Spaces, stop: Callable[[], bool]) -> Scorer:
+    if config.eval.after_score is not None and threshold(config.env) is None:
+        raise UserError(
+            f"eval.after_score needs a threshold, and {config.env.id} has none; set env.threshold"
+        )
     return Inline(config, stop) if config.eval.mode == "inline" else Async(config, spaces, stop)
 
 

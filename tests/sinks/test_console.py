@@ -135,7 +135,7 @@ def test_odd_rows_are_no_crash(opened):
         row(2, dict.fromkeys(("train/score", "time/eta_s", "time/elapsed_s"), float("nan")))
     )
     console.row(row(3, {"undeclared": float("inf")}))
-    console._way.view()
+    assert console._way.view() is not None
     console.close(ending("budget"))
 
 
