@@ -2,14 +2,16 @@
 
 import csv
 import io
-from typing import Final
+from typing import Any, Final
 
-import torch
+import numpy as np
+import numpy.typing as npt
 from torch import Tensor
 
 from spotter import functional as F
+from spotter.fast import objectives as maths
 from spotter.nets.actor_critic import Policy
-from spotter.rollout import Rollout
+from spotter.rollout import Batch, Rollout
 
 COLUMNS: Final = (
     "copy", "step", "action", "probability", "reward", "cumulative", "return", "value",
@@ -18,28 +20,43 @@ COLUMNS: Final = (
 """Of the step table; `end` is terminated, truncated, lost or empty."""
 _MOST_ROWS: Final = 2_000
 _MOST_SHARES: Final = 32
+_MOST_NUMBERS: Final = 50_000
 
 
 def statistics(rollout: Rollout, policy: Policy) -> dict[str, float]:
     """Inputs, outputs and rewards of one rollout, by declared metric name."""
     batch = rollout.flatten(rollout.reward, rollout.reward)
     action = policy.spaces.action
-    found = F.moments(action=batch.action.float())
-    std, mean = torch.std_mean(batch.advantage, correction=0)  # the rewards; see flatten above
-    found |= {"rollout/reward_mean": mean, "rollout/reward_std": std}
-    numbers = [leaf.float().flatten() for leaf in batch.sample_obs().values()]
-    found |= F.moments(obs=torch.cat(numbers))
+    taken, reward = _array(batch.action), _array(batch.advantage)  # as given to flatten above
+    report = maths.moments(action=taken.astype(np.float32), reward=reward)
+    report["rollout/reward_mean"] = report.pop("reward/mean")
+    report["rollout/reward_std"] = report.pop("reward/std")
+    report |= maths.moments(obs=_some_numbers(batch))
     if action.kind == "box":
-        found["policy/std"] = policy.policy_head.log_std.detach().exp().mean()
+        report["policy/std"] = maths.mean(np.exp(_array(policy.policy_head.log_std)))
     else:
-        found["policy/probability"] = batch.log_prob.exp().mean()
+        report["policy/probability"] = maths.mean(np.exp(_array(batch.log_prob)))
     if action.kind == "discrete" and action.nvec[0] <= _MOST_SHARES:
-        shares = torch.bincount(batch.action, minlength=action.nvec[0]) / max(1, len(batch))
-        found |= {f"action/share/{i}": share for i, share in enumerate(shares)}
-    report = dict(zip(found, torch.stack(list(found.values())).tolist(), strict=True))
+        counts = np.bincount(taken, minlength=action.nvec[0]).tolist()
+        report |= {f"action/share/{i}": n / max(1, len(taken)) for i, n in enumerate(counts)}
     lost = sum(stop - start for start, stop, _ in rollout.lost)
     report["rollout/lost"] = lost / (len(batch) + lost)
     return report
+
+
+def _array(x: Tensor) -> npt.NDArray[Any]:
+    array: npt.NDArray[Any] = x.detach().cpu().numpy()
+    return array
+
+
+def _some_numbers(batch: Batch) -> npt.NDArray[np.float32]:
+    """Numbers of all observations, spread evenly; images have more than anybody need look at."""
+    found = []
+    for leaf in batch.sample_obs().values():
+        flat = leaf.reshape(-1)
+        some = flat[:: max(1, flat.numel() // _MOST_NUMBERS)]
+        found.append(_array(some).astype(np.float32))
+    return np.concatenate(found)
 
 
 def table(rollout: Rollout, gamma: float, lam: float) -> str:

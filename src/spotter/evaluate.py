@@ -19,7 +19,9 @@ from spotter.config import EnvConfig, RunConfig, validate
 from spotter.config.overrides import merge
 from spotter.envs.base import threshold
 from spotter.envs.make import make_vector
+from spotter.envs.slices import Buffers
 from spotter.envs.vector import VectorEnv
+from spotter.fast.network import twin
 from spotter.nets.actor_critic import Policy
 from spotter.types import Array, Episode, Evaluation, Spaces
 from spotter.versions import versions
@@ -76,9 +78,7 @@ class Evaluator:
         self, vector: VectorEnv, policy: Policy, env_seeds: Sequence[int], stream: str
     ) -> tuple[list[Episode], tuple[Array, ...]]:
         config = self._config.eval
-        device = next(policy.parameters()).device
-        generator = torch.Generator(device=device)
-        generator.manual_seed(seeding.integer(self._config.seed, stream))
+        act = _actor(policy, seeding.integer(self._config.seed, stream), config.deterministic)
         vector.reset(env_seeds)
         left = np.array(episodes_per_copy(config.episodes, self._count))
         first = _FirstEpisodes(self._count)
@@ -87,10 +87,7 @@ class Evaluator:
             if self._stop():
                 raise Stopped
             buffers = vector.buffers
-            obs = {path: torch.from_numpy(leaf).to(device) for path, leaf in buffers.obs.items()}
-            mask = None if buffers.mask is None else torch.from_numpy(buffers.mask).to(device)
-            acted = policy.act(obs, mask, generator, config.deterministic)
-            action = acted.action.cpu().numpy()
+            action = act(buffers)
             episodes = vector.step(action, left > 0)
             first.note(action, episodes, buffers.lost)
             for episode in episodes:
@@ -107,6 +104,25 @@ class Evaluator:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _actor(policy: Policy, seed: int, deterministic: bool) -> Callable[[Buffers], Array]:
+    """From what copies show to what they shall do, by the policy's own engine."""
+    device = next(policy.parameters()).device
+    generator = torch.Generator(device=device).manual_seed(seed)
+    network = twin(policy)
+
+    def act(buffers: Buffers) -> Array:
+        if network is not None:
+            x = network.inputs(buffers.obs)
+            noise = None if deterministic else network.draw(1, len(x), generator)[0]
+            return network.choose(x, buffers.mask, noise)
+        obs = {path: torch.from_numpy(leaf).to(device) for path, leaf in buffers.obs.items()}
+        mask = None if buffers.mask is None else torch.from_numpy(buffers.mask).to(device)
+        action: Array = policy.act(obs, mask, generator, deterministic).action.cpu().numpy()
+        return action
+
+    return act
 
 
 class _FirstEpisodes:

@@ -66,6 +66,16 @@ def moments(**values: Tensor) -> dict[str, Tensor]:
     return found
 
 
+def averages(rows: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean of each entry."""
+    return {name: torch.stack([row[name] for row in rows]).mean() for name in rows[0]}
+
+
+def std(x: Tensor) -> Tensor:
+    """Sample standard deviation."""
+    return x.std()
+
+
 def standardize(x: Tensor) -> Tensor:
     """Zero mean, unit variance over all elements; a single element becomes 0, never NaN."""
     if x.numel() < 2:

@@ -8,8 +8,11 @@ its optimizers loads the compiler stack, which takes longer than CartPole.
 
 import math
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -22,6 +25,7 @@ _EPS: Final = 1e-5
 _BETAS: Final = (0.9, 0.999)
 _RMS_DECAY: Final = 0.99
 _WEIGHT_DECAY: Final = 0.01
+Floats = npt.NDArray[np.float32]
 
 
 class Optimizer:
@@ -39,6 +43,7 @@ class Optimizer:
             name: [places[id(parameter)] for parameter in part]
             for name, part in policy.parts().items()
         }
+        self._places = places
         self._split = sum(parameter.numel() for parameter in rest)
         self.rule = RULES[config.optimizer](self.flat)
         self._rates = (0.0, 0.0)
@@ -51,19 +56,48 @@ class Optimizer:
     def step(self, loss: Tensor, progress: Progress) -> Tensor:
         """Differentiate, clip, step; returns the gradient norm before clipping."""
         gradients = torch.autograd.grad(loss, self._parameters, allow_unused=True)
-        with torch.no_grad():
-            pairs = zip(gradients, self._parameters, strict=True)
-            pieces = [(torch.zeros_like(p) if g is None else g).flatten() for g, p in pairs]
-            torch.cat(pieces, out=self.gradient)
-            norm: Tensor = torch.linalg.vector_norm(self.gradient)
-            limit = self.config.max_grad_norm
-            if limit is not None:
-                self.gradient *= (limit.at(progress) / (norm + 1e-6)).clamp(max=1.0)
-            change = self.rule.change(self.flat, self.gradient)
-            lr, critic_lr = self._rates
-            self.flat[: self._split].sub_(change[: self._split], alpha=lr)
-            self.flat[self._split :].sub_(change[self._split :], alpha=critic_lr)
+        pairs = zip(gradients, self._parameters, strict=True)
+        pieces = [(torch.zeros_like(p) if g is None else g).flatten() for g, p in pairs]
+        torch.cat(pieces, out=self.gradient)
+        return self.apply(progress)
+
+    @torch.no_grad()
+    def apply(self, progress: Progress) -> Tensor:
+        """Clip and step along `gradient`, whoever filled it in; returns its norm before."""
+        norm: Tensor = torch.linalg.vector_norm(self.gradient)
+        limit = self.config.max_grad_norm
+        if limit is not None:
+            self.gradient *= (limit.at(progress) / (norm + 1e-6)).clamp(max=1.0)
+        change = self.rule.change(self.flat, self.gradient)
+        lr, critic_lr = self._rates
+        self.flat[: self._split].sub_(change[: self._split], alpha=lr)
+        self.flat[self._split :].sub_(change[self._split :], alpha=critic_lr)
         return norm
+
+    def apply_numpy(self, progress: Progress) -> float:
+        """`apply` without the overhead of small tensors; on the CPU."""
+        flat, gradient, scratch = self._arrays
+        norm = math.sqrt(float(np.dot(gradient, gradient)))
+        limit = self.config.max_grad_norm
+        if limit is not None:
+            gradient *= np.float32(min(1.0, limit.at(progress) / (norm + 1e-6)))
+        change = self.rule.change_numpy(flat, gradient, scratch)
+        lr, critic_lr = self._rates
+        if lr == critic_lr:
+            change *= np.float32(lr)
+        else:
+            change[: self._split] *= np.float32(lr)
+            change[self._split :] *= np.float32(critic_lr)
+        flat -= change
+        return norm
+
+    @cached_property
+    def _arrays(self) -> tuple[Floats, Floats, Floats]:
+        return self.flat.numpy(), self.gradient.numpy(), np.empty(len(self.flat), np.float32)
+
+    def gradient_of(self, parameter: Tensor) -> Tensor:
+        """Where a parameter's gradient lies within `gradient`."""
+        return self.gradient[self._places[id(parameter)]].view(parameter.shape)
 
     def state(self) -> dict[str, Any]:
         """What the rule remembers, by name."""
@@ -76,8 +110,16 @@ class Optimizer:
             else:
                 setattr(self.rule, name, state[name])
 
-    def gradient_norms(self) -> dict[str, Tensor]:
+    def gradient_norms(self) -> dict[str, Any]:
         """Norms of the last step's (clipped) gradients by part of the network."""
+        if self.gradient.device.type == "cpu":
+            gradient = self.gradient.numpy()
+            return {
+                f"grad/{name}": math.sqrt(
+                    sum(float(np.dot(gradient[place], gradient[place])) for place in places)
+                )
+                for name, places in self._parts.items()
+            }
         return {
             f"grad/{name}": F.norm([self.gradient[place] for place in places])
             for name, places in self._parts.items()
@@ -107,6 +149,11 @@ class Sgd:
         """What to subtract, times the learning rate."""
         return gradient
 
+    def change_numpy(self, flat: Floats, gradient: Floats, out: Floats) -> Floats:
+        """`change` for arrays, written to `out`."""
+        out[:] = gradient
+        return out
+
 
 class RmsProp:
     """Hinton's rule; the gradient by its running root mean square."""
@@ -117,6 +164,20 @@ class RmsProp:
     def change(self, flat: Tensor, gradient: Tensor) -> Tensor:
         self.square.mul_(_RMS_DECAY).addcmul_(gradient, gradient, value=1 - _RMS_DECAY)
         return gradient / self.square.sqrt().add_(_EPS)
+
+    def change_numpy(self, flat: Floats, gradient: Floats, out: Floats) -> Floats:
+        _blend_squares(self.square.numpy(), gradient, _RMS_DECAY, out)
+        np.sqrt(self.square.numpy(), out=out)
+        out += _EPS
+        return np.divide(gradient, out, out=out)
+
+
+def _blend_squares(square: Floats, gradient: Floats, decay: float, scratch: Floats) -> None:
+    """A running mean of squares takes in one more."""
+    square *= np.float32(decay)
+    np.multiply(gradient, gradient, out=scratch)
+    scratch *= np.float32(1 - decay)
+    square += scratch
 
 
 class Adam:
@@ -137,6 +198,23 @@ class Adam:
         spread = self.square.sqrt().div_(math.sqrt(1 - second**self.steps)).add_(_EPS)
         change = torch.div(self.mean, spread).div_(1 - first**self.steps)
         return change.add_(flat, alpha=self.decay) if self.decay else change
+
+    def change_numpy(self, flat: Floats, gradient: Floats, out: Floats) -> Floats:
+        first, second = _BETAS
+        self.steps += 1
+        mean, square = self.mean.numpy(), self.square.numpy()
+        np.subtract(gradient, mean, out=out)
+        out *= np.float32(1 - first)
+        mean += out
+        _blend_squares(square, gradient, second, out)
+        np.sqrt(square, out=out)
+        # (m / c₁) / (√v / √c₂ + ε), with c₁ and √c₂ moved to where they cost nothing
+        out *= np.float32((1 - first**self.steps) / math.sqrt(1 - second**self.steps))
+        out += np.float32(_EPS * (1 - first**self.steps))
+        np.divide(mean, out, out=out)
+        if self.decay:
+            out += np.float32(self.decay) * flat
+        return out
 
 
 class AdamW(Adam):

@@ -35,8 +35,9 @@ _SINGULAR: Final = {
 _SUPPORT: Final = {
     "algos": {"base"},
     "envs": {
-        *("base", "buffers", "grade", "layout", "logbook", "make", "meter", "process"),
-        *("slices", "spaces", "tape", "vector", "watchdog", "worker", "wrappers", "signals"),
+        *("base", "batch", "buffers", "grade", "layout", "logbook", "make", "meter", "native"),
+        *("pool", "process", "slices", "spaces", "tape", "vector", "watchdog", "worker"),
+        *("wrappers", "signals"),
     },
     "nets": {"actor_critic", "heads", "layers", "normalize"},
     "wrappers": {"base"},

@@ -3,6 +3,7 @@
 A metric nobody declared is a bug and stops the run; sinks never see undeclared names.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -106,6 +107,8 @@ class Recorder:
         self._clock = clock
         self._recent: deque[Episode] = deque(maxlen=_WINDOW)
         self._episodes = 0
+        self._means: dict[str, float] | None = None
+        """Of the recent episodes; they change only when one has ended."""
         self._best_score: float | None = None
         self._steps_to_threshold: int | None = None
         self._pace = Pace()
@@ -151,11 +154,13 @@ class Recorder:
 
     def write(self, update: Update) -> Row:
         """Aggregate one update, look for trouble, show it to every sink."""
-        self._recent.extend(update.episodes)
-        self._episodes += len(update.episodes)
+        if update.episodes or self._means is None:
+            self._recent.extend(update.episodes)
+            self._episodes += len(update.episodes)
+            self._means = self._episode_metrics(update.env_steps)
         progress = Progress(update.env_steps, self._config.budget.env_steps)
         metrics = {
-            **self._episode_metrics(update.env_steps),
+            **self._means,
             **self._waiting,
             **update.metrics,
             **self._settings(progress),
@@ -178,7 +183,7 @@ class Recorder:
     @property
     def train_score(self) -> float | None:
         """Mean score of the last training episodes."""
-        return fmean(episode.score for episode in self._recent) if self._recent else None
+        return _mean([episode.score for episode in self._recent]) if self._recent else None
 
     @property
     def steps_to_threshold(self) -> int | None:
@@ -226,15 +231,14 @@ class Recorder:
             "train/score": score,
             "train/score_best": best,
             "train/score_last": self._recent[-1].score,
-            "train/reward": fmean(episode.reward for episode in self._recent),
-            "train/length": fmean(episode.length for episode in self._recent),
+            "train/reward": _mean([episode.reward for episode in self._recent]),
+            "train/length": _mean([episode.length for episode in self._recent]),
         }
         for name in self._recent[-1].parts:
-            metrics[f"reward/{name}"] = fmean(
-                e.parts[name] for e in self._recent if name in e.parts
-            )
+            known = [e.parts[name] for e in self._recent if name in e.parts]
+            metrics[f"reward/{name}"] = _mean(known)
         for name in self._recent[-1].info:
-            metrics[f"info/{name}"] = fmean(e.info[name] for e in self._recent if name in e.info)
+            metrics[f"info/{name}"] = _mean([e.info[name] for e in self._recent if name in e.info])
         return metrics | self._merit(score, env_steps)
 
     def _merit(self, score: float, env_steps: int) -> dict[str, float]:
@@ -276,3 +280,8 @@ class Recorder:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Exactly rounded, like `statistics.fmean`, without its detour through generators."""
+    return math.fsum(values) / len(values)

@@ -56,7 +56,8 @@ class RewardMixer:
         for i, signal in enumerate(self._config.signals):
             amount = self._amount(i, buffers, gamma, active)
             parts[:, 1 + i] = signal.weight.at(progress) * amount
-        self._potential[...] = np.where(ended[:, None], buffers.signals_start, buffers.signals)
+        if self._kinds:
+            self._potential[...] = np.where(ended[:, None], buffers.signals_start, buffers.signals)
         if active is not None:
             parts[~active] = 0.0
         reward = parts.sum(axis=1)

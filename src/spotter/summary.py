@@ -47,7 +47,7 @@ def _environment(training: "Training", threshold: float | None) -> dict[str, str
         "about": family(config).describe(config).description,
         "observes": observation,
         "acts": f"{action.kind}{size}",
-        "copies": f"{config.count} ({config.backend})",
+        "copies": f"{config.count}, {training.backend.name} ({training.backend.why})",
         "wrappers": ", ".join(wrapper.name for wrapper in config.wrappers),
         "solved at": "" if threshold is None else f"{threshold:g}",
     }

@@ -19,10 +19,12 @@ from torch import Tensor
 from spotter import checkpoint, diagnosis, plugins, seeding, streams, summary
 from spotter.algos.base import Algorithm
 from spotter.checkpoint import Keeper
+from spotter.collector import Collector
 from spotter.config import RunConfig
 from spotter.envs.base import threshold
 from spotter.envs.grade import Grade
-from spotter.envs.make import check_copies_differ, make_vector, resume_grade
+from spotter.envs.make import check_copies_differ, choose_backend, make_vector, resume_grade
+from spotter.fast.network import twin
 from spotter.interrupts import EXIT_CODES, Interrupts
 from spotter.interventions import Interventions
 from spotter.loop import Loop, Reason
@@ -33,7 +35,6 @@ from spotter.nets.actor_critic import Policy, has_images
 from spotter.origins import Fork, Origin, Resume
 from spotter.recorder import Ending, Recorder, Sink, Start
 from spotter.rewards import RewardMixer
-from spotter.rollout import Collector
 from spotter.rundir.report import write_report
 from spotter.rundir.run import Run
 from spotter.scoring import make_scorer
@@ -49,7 +50,8 @@ class Training:
     def __init__(self, config: RunConfig, after_env_steps: int = 0) -> None:
         """`after_env_steps`: where a resumed run goes on; new episodes get seeds of their own."""
         self.config = config
-        self.vector = make_vector(config.env, config.reward)
+        self.backend = choose_backend(config.env, config.reward)
+        self.vector = make_vector(config.env, config.reward, backend=self.backend.name)
         try:
             self.device = _device(config, has_images(self.vector.spaces))
             # before anything is computed: initial weights depend on it in their last bits
@@ -69,6 +71,7 @@ class Training:
                 seeding.integers(config.seed, stream, config.env.count),
                 seeding.integer(config.seed, "train actions"),
                 self.device,
+                twin(self.policy),
             )
         except BaseException:
             self.vector.close()

@@ -9,12 +9,12 @@ LAYERS = {
     0: "types metrics functional schedules seeding distributed packing versions interrupts streams",
     1: "config plugins",
     2: "envs nets",
-    3: "rollout rewards optim diagnosis transfer",
+    3: "rollout collector rewards optim fast diagnosis transfer",
     4: "algos",
     5: "recorder checkpoint evaluate scoring origins interventions blackbox sinks display rundir "
     "video",
     6: "training loop summary",
-    7: "verify sweeps launch hub traces",
+    7: "verify bench sweeps launch hub traces",
     8: "cli api studio mcp",
 }
 LEVEL = {part: level for level, parts in LAYERS.items() for part in parts.split()}

@@ -13,8 +13,9 @@ from spotter.metrics.spec import MetricSpec
 from spotter.schedules import Schedule, constant, within
 
 if TYPE_CHECKING:
+    from spotter.collector import Collector
     from spotter.nets.actor_critic import Policy
-    from spotter.rollout import Collector, Rollout
+    from spotter.rollout import Batch, Rollout
     from spotter.types import Progress
 
 METRICS: tuple[MetricSpec, ...] = ()
@@ -45,11 +46,13 @@ class A2C:
     """Policy gradient with a learnt baseline on n-step advantages."""
 
     def __init__(self, config: Config, policy: Policy) -> None:
+        from spotter.fast.learner import twin_of
         from spotter.optim import Optimizer
 
         self.config = config
         self.policy = policy
         self.optimizer = Optimizer(policy, config)
+        self.network, self._maths = twin_of(policy, self.optimizer)
 
     def retune(self, config: Config) -> None:
         self.config = self.optimizer.config = config
@@ -64,24 +67,38 @@ class A2C:
         return collector.collect(self.config.steps, progress)
 
     def update(self, rollout: Rollout, progress: Progress) -> dict[str, float]:
+        config, policy, maths = self.config, self.policy, self._maths
+        rollout = rollout.arrays() if self.network else rollout
+        gamma, lam = config.gamma.at(progress), config.lambda_.at(progress)
+        advantage = maths.gae(
+            rollout.reward, rollout.value, rollout.next_value, rollout.episode_end, gamma, lam
+        )
+        batch = rollout.flatten(advantage, advantage + rollout.value)
+        policy.observe_returns(batch.target)
+        spread = maths.moments(advantage=batch.advantage, value=batch.value)
+        if config.normalize_advantage:
+            batch = replace(batch, advantage=maths.standardize(batch.advantage))
+        if self.network:
+            batch = replace(batch, obs={"x": self.network.inputs(batch.obs)})
+        self.optimizer.set_rates(progress)
+
+        metrics = (self._numpy_step if self.network else self._torch_step)(batch, progress)
+        metrics |= self.optimizer.gradient_norms()
+        metrics |= spread | maths.moments(**{"return": batch.target})
+        metrics["value/explained_variance"] = maths.explained_variance(batch.value, batch.target)
+        net = self.network or policy
+        metrics["net/dead_units"] = maths.dead_fraction(net.activations(batch.sample_obs()))
+        return {name: float(value) for name, value in metrics.items()}
+
+    def _torch_step(self, batch: Batch, progress: Progress) -> dict[str, Any]:
         import torch
 
         from spotter import functional as F
 
         config, policy = self.config, self.policy
-        gamma, lam = config.gamma.at(progress), config.lambda_.at(progress)
-        advantage = F.gae(
-            rollout.reward, rollout.value, rollout.next_value, rollout.episode_end, gamma, lam
-        )
-        batch = rollout.flatten(advantage, advantage + rollout.value)
-        policy.observe_returns(batch.target)
-        spread = F.moments(advantage=batch.advantage, value=batch.value)
-        if config.normalize_advantage:
-            batch = replace(batch, advantage=F.standardize(batch.advantage))
-        self.optimizer.set_rates(progress)
-
         policy.train()
         now = policy.evaluate(batch.obs, batch.action, batch.mask)
+        policy.eval()
         value_loss = F.value_loss(
             policy.normalize_value(now.value),
             policy.normalize_value(batch.target),
@@ -94,14 +111,36 @@ class A2C:
         }
         metrics["loss/total"] = torch.stack(list(metrics.values())).sum()
         metrics["grad/norm"] = self.optimizer.step(metrics["loss/total"], progress)
-        policy.eval()
-
+        metrics["policy/entropy"] = now.entropy.mean()
+        metrics = {name: value.detach() for name, value in metrics.items()}
         with torch.no_grad():
             after = policy.evaluate(batch.obs, batch.action, batch.mask)
-            metrics |= F.policy_shift(after.log_prob - batch.log_prob, _CLIP)
-        metrics |= self.optimizer.gradient_norms()
-        metrics |= spread | F.moments(**{"return": batch.target})
-        metrics["policy/entropy"] = now.entropy.mean()
-        metrics["value/explained_variance"] = F.explained_variance(batch.value, batch.target)
-        metrics["net/dead_units"] = F.dead_fraction(policy.activations(batch.sample_obs()))
-        return {name: value.item() for name, value in metrics.items()}
+            return metrics | F.policy_shift(after.log_prob - batch.log_prob, _CLIP)
+
+    def _numpy_step(self, batch: Batch, progress: Progress) -> dict[str, Any]:
+        """`_torch_step` with the gradient derived by hand."""
+        from spotter.fast import objectives as F
+
+        config, net = self.config, self.network
+        assert net is not None
+        x = batch.obs["x"]
+        now = net.evaluate(x, batch.action, batch.mask)
+        value_loss, value_slope = F.value_loss_slope(
+            now.raw_value,
+            net.normalized(batch.target),
+            huber_delta=config.huber_delta if config.value_loss == "huber" else None,
+        )
+        value_weight, entropy_weight = config.value_weight.at(progress), config.entropy.at(progress)
+        entropy = F.mean(now.entropy)
+        metrics: dict[str, Any] = {
+            "loss/policy": -F.mean(batch.advantage * now.log_prob),
+            "loss/value": value_weight * value_loss,
+            "loss/entropy": -entropy_weight * entropy,
+        }
+        metrics["loss/total"] = sum(metrics.values())
+        slope = batch.advantage * (-1 / len(batch))
+        net.backward(slope, -entropy_weight / len(batch), value_weight * value_slope)
+        metrics["grad/norm"] = self.optimizer.apply_numpy(progress)
+        metrics["policy/entropy"] = entropy
+        after = net.evaluate(x, batch.action, batch.mask)
+        return metrics | F.policy_shift(after.log_prob - batch.log_prob, _CLIP)

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from spotter.collector import Collector
     from spotter.config import AlgoConfig
     from spotter.optim import Optimizer
-    from spotter.rollout import Collector, Rollout
+    from spotter.rollout import Rollout
     from spotter.types import Progress
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
@@ -17,8 +17,11 @@ from spotter.metrics.spec import MetricSpec
 from spotter.schedules import Schedule, constant, within
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
+    from spotter.collector import Collector
     from spotter.nets.actor_critic import Policy
-    from spotter.rollout import Batch, Collector, Rollout
+    from spotter.rollout import Batch, Rollout
     from spotter.types import Progress
 
 METRICS = (
@@ -95,11 +98,13 @@ class PPO:
     def __init__(self, config: Config, policy: Policy, seed: int) -> None:
         import torch
 
+        from spotter.fast.learner import twin_of
         from spotter.optim import Optimizer
 
         self.config = config
         self.policy = policy
         self.optimizer = Optimizer(policy, config)
+        self.network, self._maths = twin_of(policy, self.optimizer)
         self.shuffle = torch.Generator().manual_seed(seed)
         self.lr_factor = 1.0
 
@@ -126,40 +131,45 @@ class PPO:
     def update(self, rollout: Rollout, progress: Progress) -> dict[str, float]:
         import torch
 
-        from spotter import functional as F
-
-        config, policy = self.config, self.policy
+        config, policy, maths = self.config, self.policy, self._maths
+        rollout = rollout.arrays() if self.network else rollout
         gamma, lam = config.gamma.at(progress), config.lambda_.at(progress)
-        advantage = F.gae(
+        advantage = maths.gae(
             rollout.reward, rollout.value, rollout.next_value, rollout.episode_end, gamma, lam
         )
         batch = rollout.flatten(advantage, advantage + rollout.value)
         policy.observe_returns(batch.target)
-        spread = F.moments(advantage=batch.advantage, value=batch.value)
+        spread = maths.moments(advantage=batch.advantage, value=batch.value)
         if config.normalize_advantage == "rollout":
-            batch = replace(batch, advantage=F.standardize(batch.advantage))
+            batch = replace(batch, advantage=maths.standardize(batch.advantage))
+        if self.network:
+            batch = replace(batch, obs={"x": self.network.inputs(batch.obs)})
         self.optimizer.set_rates(progress, self.lr_factor)
+        now = _Values.at(config, progress)
+        step = self._numpy_step if self.network else self._torch_step
 
-        policy.train()
+        if self.network is None:
+            policy.train()
         losses: list[dict[str, Any]] = []
         epochs, stopped = 0, False
         while epochs < round(config.epochs.at(progress)) and not stopped:
             epochs += 1
             order = torch.randperm(len(batch), generator=self.shuffle)
             for indices in torch.split(order, config.samples(rollout.count)):
-                terms = self._losses(batch.select(indices), progress)
-                if stopped := bool(losses) and self._too_far(terms, progress):
+                terms = step(batch, indices, now, progress, may_stop=bool(losses))
+                if stopped := terms is None:
                     break
-                terms["grad/norm"] = self.optimizer.step(terms["loss/total"], progress)
-                losses.append({name: value.detach() for name, value in terms.items()})
-        policy.eval()
+                losses.append(terms)
+        if self.network is None:
+            policy.eval()
 
-        metrics = {name: torch.stack([row[name] for row in losses]).mean() for name in losses[0]}
+        metrics = maths.averages(losses)
         metrics |= self.optimizer.gradient_norms()
-        metrics |= spread | F.moments(**{"return": batch.target})
-        metrics["value/explained_variance"] = F.explained_variance(batch.value, batch.target)
-        metrics["net/dead_units"] = F.dead_fraction(policy.activations(batch.sample_obs()))
-        report = {name: value.item() for name, value in metrics.items()}
+        metrics |= spread | maths.moments(**{"return": batch.target})
+        metrics["value/explained_variance"] = maths.explained_variance(batch.value, batch.target)
+        net = self.network or policy
+        metrics["net/dead_units"] = maths.dead_fraction(net.activations(batch.sample_obs()))
+        report = {name: float(value) for name, value in metrics.items()}
         self._adapt_rate(report["policy/approx_kl"], progress)
         report |= {
             "ppo/epochs": epochs,
@@ -168,41 +178,77 @@ class PPO:
         }
         return report
 
-    def _losses(self, batch: Batch, progress: Progress) -> dict[str, Any]:
+    def _torch_step(
+        self, batch: Batch, indices: Tensor, now: _Values, progress: Progress, may_stop: bool
+    ) -> dict[str, Any] | None:
+        """One gradient step; None, and no step, if the policy has moved too far already."""
+        terms = self._losses(batch.select(indices), now)
+        if may_stop and _too_far(terms, now):
+            return None
+        terms["grad/norm"] = self.optimizer.step(terms["loss/total"], progress)
+        return {name: value.detach() for name, value in terms.items()}
+
+    def _losses(self, batch: Batch, now: _Values) -> dict[str, Any]:
         from spotter import functional as F
 
         config, policy = self.config, self.policy
         advantage = batch.advantage
         if config.normalize_advantage == "minibatch":
             advantage = F.standardize(advantage)
-        now = policy.evaluate(batch.obs, batch.action, batch.mask)
-        log_ratio = now.log_prob - batch.log_prob
-        clip = config.clip.at(progress)
+        said = policy.evaluate(batch.obs, batch.action, batch.mask)
+        log_ratio = said.log_prob - batch.log_prob
         value_loss = F.value_loss(
-            policy.normalize_value(now.value),
+            policy.normalize_value(said.value),
             policy.normalize_value(batch.target),
             huber_delta=config.huber_delta if config.value_loss == "huber" else None,
             old_value=policy.normalize_value(batch.value),
-            clip=config.value_clip.at(progress) if config.value_clip else None,
+            clip=now.value_clip,
         )
+        entropy = said.entropy.mean()
         terms = {
-            "loss/policy": F.clipped_surrogate(log_ratio, advantage, clip),
-            "loss/value": config.value_weight.at(progress) * value_loss,
-            "loss/entropy": -config.entropy.at(progress) * now.entropy.mean(),
+            "loss/policy": F.clipped_surrogate(log_ratio, advantage, now.clip),
+            "loss/value": now.value_weight * value_loss,
+            "loss/entropy": -now.entropy * entropy,
         }
         total = terms["loss/policy"] + terms["loss/value"] + terms["loss/entropy"]
-        shift = F.policy_shift(log_ratio.detach(), clip)
-        return {
-            **terms,
-            "loss/total": total,
-            "policy/entropy": now.entropy.mean(),
-            **shift,
-        }
+        shift = F.policy_shift(log_ratio.detach(), now.clip)
+        return {**terms, "loss/total": total, "policy/entropy": entropy, **shift}
 
-    def _too_far(self, terms: dict[str, Any], progress: Progress) -> bool:
-        if self.config.target_kl is None:
-            return False
-        return bool(terms["policy/approx_kl"] > _KL_SLACK * self.config.target_kl.at(progress))
+    def _numpy_step(
+        self, batch: Batch, indices: Tensor, now: _Values, progress: Progress, may_stop: bool
+    ) -> dict[str, Any] | None:
+        """`_torch_step` with the gradient derived by hand."""
+        from spotter.fast import objectives as F
+
+        config, net = self.config, self.network
+        assert net is not None
+        part = batch.select(indices.numpy())
+        said = net.evaluate(part.obs["x"], part.action, part.mask)
+        log_ratio = said.log_prob - part.log_prob
+        shift = F.policy_shift(log_ratio, now.clip)
+        if may_stop and _too_far(shift, now):
+            return None
+        advantage = part.advantage
+        if config.normalize_advantage == "minibatch":
+            advantage = F.standardize(advantage)
+        policy_loss, policy_slope = F.clipped_surrogate_slope(log_ratio, advantage, now.clip)
+        value_loss, value_slope = F.value_loss_slope(
+            said.raw_value,
+            net.normalized(part.target),
+            huber_delta=config.huber_delta if config.value_loss == "huber" else None,
+            old_value=net.normalized(part.value),
+            clip=now.value_clip,
+        )
+        entropy = F.mean(said.entropy)
+        net.backward(policy_slope, -now.entropy / len(part), now.value_weight * value_slope)
+        terms = {
+            "loss/policy": policy_loss,
+            "loss/value": now.value_weight * value_loss,
+            "loss/entropy": -now.entropy * entropy,
+        }
+        terms["loss/total"] = sum(terms.values())
+        norm = self.optimizer.apply_numpy(progress)
+        return {**terms, "policy/entropy": entropy, **shift, "grad/norm": norm}
 
     def _adapt_rate(self, kl: float, progress: Progress) -> None:
         if self.config.lr_target_kl is None:
@@ -212,3 +258,29 @@ class PPO:
             self.lr_factor = max(_LR_RANGE[0], self.lr_factor / _LR_STEP)
         elif kl < target / 2:
             self.lr_factor = min(_LR_RANGE[1], self.lr_factor * _LR_STEP)
+
+
+class _Values(NamedTuple):
+    """Scheduled settings at one point of training."""
+
+    clip: float
+    value_weight: float
+    entropy: float
+    value_clip: float | None
+    target_kl: float | None
+
+    @classmethod
+    def at(cls, config: Config, progress: Progress) -> _Values:
+        return cls(
+            config.clip.at(progress),
+            config.value_weight.at(progress),
+            config.entropy.at(progress),
+            config.value_clip.at(progress) if config.value_clip else None,
+            config.target_kl.at(progress) if config.target_kl else None,
+        )
+
+
+def _too_far(terms: Mapping[str, Any], now: _Values) -> bool:
+    if now.target_kl is None:
+        return False
+    return bool(terms["policy/approx_kl"] > _KL_SLACK * now.target_kl)

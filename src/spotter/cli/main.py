@@ -13,7 +13,18 @@ from typing import Annotated, Final
 import typer
 import typer.main
 
-from spotter.cli import blackbox, compare, config, evaluate, keep, recipes, report, runs, train
+from spotter.cli import (
+    bench,
+    blackbox,
+    compare,
+    config,
+    evaluate,
+    keep,
+    recipes,
+    report,
+    runs,
+    train,
+)
 from spotter.cli.groups import Commands
 
 USER_ERROR: Final = 2
@@ -31,6 +42,7 @@ Examples:
   spotter runs                              what was trained here, newest first
   spotter report @last                      a page with curves and film, to mail to somebody
   spotter eval @last                        play its best policy again; does the score hold?
+  spotter bench CartPole-v1:ppo             where the time goes, and what makes it faster here
 """
 
 app = typer.Typer(
@@ -56,6 +68,7 @@ app.command("import")(keep.import_)
 app.command("reindex")(keep.reindex)
 app.command("eval")(evaluate.run)
 app.command("blackbox")(blackbox.run)
+app.command("bench", epilog=bench.EXAMPLES)(bench.run)
 app.add_typer(config.app, name="config")
 
 

@@ -156,8 +156,12 @@ class EnvConfig(Settings):
     )
     kwargs: FreeForm = Field({}, description="Arguments of the environment's constructor.")
     count: Whole = Field(8, ge=1, description="Copies stepped together.")
-    backend: Literal["auto", "sync", "process"] = Field(
-        "auto", description="sync: one loop in this process; process: worker processes."
+    backend: Literal["auto", "sync", "process", "batch", "native", "envpool"] = Field(
+        "auto",
+        description=(
+            "sync: one loop in this process; process: worker processes; batch: all copies in one "
+            "computation; native: the vector environment the package brings; envpool: EnvPool."
+        ),
     )
     workers: Whole | None = Field(
         None, ge=1, description="Processes of the process back-end; null: one per core."
@@ -229,6 +233,13 @@ class PolicyConfig(Settings):
     )
     normalize_values: bool = Field(
         False, description="PopArt: the critic learns normalised targets."
+    )
+    engine: Literal["auto", "numpy", "torch"] = Field(
+        "auto",
+        description=(
+            "Who computes it: torch, or for small networks on the CPU NumPy with gradients derived "
+            "by hand, which is several times faster and equal up to rounding."
+        ),
     )
     squash: bool = Field(False, description="Box actions through tanh instead of clipping.")
     log_std: float = Field(0.0, description="Initial log standard deviation of Box actions.")

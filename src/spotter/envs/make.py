@@ -3,20 +3,25 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from time import perf_counter
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from gymnasium.wrappers import TimeLimit
 
 from spotter import plugins
 from spotter.config import EnvConfig, RewardConfig, SignalConfig
+from spotter.envs import native, pool
 from spotter.envs.base import Env, family
+from spotter.envs.batch import vector as batch
 from spotter.envs.grade import Grade, try_out
 from spotter.envs.meter import Meter
 from spotter.envs.process import ProcessVector
 from spotter.envs.slices import Copy
 from spotter.envs.vector import SyncVector, VectorEnv
 
+_TRIAL_STEPS: Final = 64
+_WORTH_A_PROCESS_S: Final = 40e-6  # below, telling a worker costs more than it saves
 UNLIMITED_CUT: Final = 10_000
 """Decisions after which evaluation cuts an episode that nothing else would ever end."""
 
@@ -46,16 +51,75 @@ def _has_time_limit(env: Env) -> bool:
     return env.spec is not None and env.spec.max_episode_steps is not None
 
 
+class Backend(NamedTuple):
+    """Who steps the copies, and why."""
+
+    name: str
+    why: str
+
+
+def choose_backend(env: EnvConfig, reward: RewardConfig | None = None) -> Backend:
+    """What `backend: auto` means here: the fastest of those that change no number.
+
+    EnvPool has its own versions of the games and cannot be resumed exactly, so it is only used
+    when asked for.
+    """
+    if env.backend != "auto":
+        return Backend(env.backend, "as configured")
+    if not batch.reason_against(env, reward):
+        return Backend("batch", "one computation for all copies, equal to single ones bit by bit")
+    if reward is not None and not native.reason_against(env, reward):
+        return Backend("native", "the emulator's own threads")
+    workers = os.cpu_count() or 1
+    if workers > 1 and env.count >= 2 * workers:
+        cost = _step_cost_s(env, reward)
+        if cost > _WORTH_A_PROCESS_S:
+            return Backend("process", f"a step takes {cost * 1e6:.0f} µs, so {workers} workers pay")
+    return Backend("sync", "steps are too short to share among processes")
+
+
 def make_vector(
-    env: EnvConfig, reward: RewardConfig | None = None, *, count: int | None = None
+    env: EnvConfig,
+    reward: RewardConfig | None = None,
+    *,
+    count: int | None = None,
+    backend: str | None = None,
 ) -> VectorEnv:
     """Training copies when `reward` is given, evaluation copies (no signals) otherwise."""
     recipe = Recipe(env, reward.signals if reward else (), training=reward is not None)
     count = count or env.count
-    if env.backend == "process":
+    backend = backend or choose_backend(env, reward).name
+    if backend == "batch":
+        return batch.BatchVector(env, reward, count)
+    if backend == "native":
+        return native.NativeVector(env, reward, count)
+    if backend == "envpool":
+        return pool.PoolVector(env, reward, count)
+    if backend == "process":
         workers = env.workers or os.cpu_count() or 1
         return ProcessVector(recipe.build, count, workers, env.restarts, env.timeout_s)
     return SyncVector(recipe.build, count, env.restarts, env.timeout_s)
+
+
+def _step_cost_s(env: EnvConfig, reward: RewardConfig | None) -> float:
+    """Seconds per step of one copy, by trying."""
+    copy = Recipe(env, reward.signals if reward else (), training=reward is not None).build()
+    costs = []
+    try:
+        copy.env.reset(seed=0)
+        copy.env.action_space.seed(0)
+        for _ in range(_TRIAL_STEPS):
+            action = copy.env.action_space.sample()
+            began = perf_counter()
+            _, _, terminated, truncated, _ = copy.env.step(action)
+            costs.append(perf_counter() - began)
+            if terminated or truncated:
+                copy.env.reset()
+    except Exception:  # whoever uses the copies in earnest will say what is wrong with them
+        return 0.0
+    finally:
+        copy.close()
+    return float(np.median(costs))
 
 
 def resume_grade(env: EnvConfig, reward: RewardConfig) -> Grade:

@@ -117,9 +117,10 @@ class Policy(nn.Module):
         """Into the units the critic learns in; the identity without PopArt."""
         return value if self.value_norm is None else self.value_norm.normalize(value)
 
-    def observe_returns(self, target: Tensor) -> None:
+    def observe_returns(self, target: Any) -> None:
+        """Let PopArt's statistics see [B] value targets, as a tensor or an array."""
         if self.value_norm is not None:
-            self.value_norm.update(target)
+            self.value_norm.update(torch.as_tensor(target))
 
     def observe(self, obs: TensorObs) -> None:
         """Let running observation statistics see [B, …]; training only, between updates."""
@@ -177,11 +178,16 @@ class Inputs(nn.Module):
         for path, leaf in self._leaves.items():
             x = obs[path]
             if leaf.kind == "image" and leaf.dtype == "uint8":
-                x = x.float() / 255.0
+                # colours innermost is what fast convolutions want; bytes until here
+                x = x.to(torch.float32, memory_format=torch.channels_last).div_(255.0)
             if path in self._norms:
                 x = self._norms[path](x)
             inputs[path] = x
         return inputs
+
+    def norm(self, path: str) -> nn.Module | None:
+        """What normalises a leaf, if anything does."""
+        return self._norms.get(path)
 
     def observe(self, obs: TensorObs) -> None:
         for path, norm in self._norms.items():

@@ -3,16 +3,18 @@
 Statistics are merged batch-wise in float64 and held in float32, which every device has.
 """
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
 from spotter.types import Leaf
 
-_CLIP = 10.0
-
 
 class RunningNorm(nn.Module):
     """Mean and standard deviation of everything seen so far, per feature."""
+
+    CLIP: ClassVar = 10.0
 
     mean: Tensor
     var: Tensor
@@ -25,7 +27,7 @@ class RunningNorm(nn.Module):
         self.register_buffer("count", torch.zeros((), dtype=torch.int64))
 
     def forward(self, x: Tensor) -> Tensor:
-        return ((x - self.mean) / (self.var + 1e-8).sqrt()).clamp(-_CLIP, _CLIP)
+        return ((x - self.mean) / (self.var + 1e-8).sqrt()).clamp(-self.CLIP, self.CLIP)
 
     @torch.no_grad()
     def update(self, batch: Tensor) -> None:

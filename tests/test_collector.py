@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from spotter import functional as F
+from spotter.collector import Collector
 from spotter.config import EnvConfig, RewardConfig
 from spotter.envs.make import make_vector
 from spotter.nets.actor_critic import Acted
 from spotter.rewards import RewardMixer
-from spotter.rollout import Collector
 from spotter.schedules import constant
 from spotter.testing.scripted import ID
 from spotter.types import Progress

@@ -1,0 +1,92 @@
+"""Which environments the batch back-end can run, found by what Gymnasium would construct."""
+
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.error import Error
+
+from spotter.config import EnvConfig, RewardConfig
+from spotter.envs import bandit
+from spotter.envs.base import registered_spec
+from spotter.envs.batch.world import World
+from spotter.envs.buffers import Buffers
+
+_CLASSIC: Final = "gymnasium.envs.classic_control"
+_TOY_TEXT: Final = "gymnasium.envs.toy_text"
+_LAKE: Final = f"{_TOY_TEXT}.frozen_lake:FrozenLakeEnv"
+_TAXI: Final = f"{_TOY_TEXT}.taxi:TaxiEnv"
+_WORLDS: Final = {  # entry point -> module of this package, class
+    f"{_CLASSIC}.cartpole:CartPoleEnv": ("cartpole", "CartPole"),
+    f"{_CLASSIC}.mountain_car:MountainCarEnv": ("mountain_car", "MountainCar"),
+    f"{_CLASSIC}.continuous_mountain_car:Continuous_MountainCarEnv": (
+        "mountain_car",
+        "ContinuousMountainCar",
+    ),
+    f"{_CLASSIC}.acrobot:AcrobotEnv": ("acrobot", "Acrobot"),
+    f"{_CLASSIC}.pendulum:PendulumEnv": ("pendulum", "Pendulum"),
+    _LAKE: ("tabular", "Tabular"),
+    f"{_TOY_TEXT}.cliffwalking:CliffWalkingEnv": ("tabular", "Tabular"),
+    _TAXI: ("tabular", "Tabular"),
+    "spotter.envs.bandit:Bandit": ("arms", "Arms"),
+}
+_FAMILIES: Final = ("", "gymnasium", "classic", "toy_text", "bandit")
+"""Those that hand out what is registered, as it is."""
+_WRAPPERS: Final = ("time_limit",)
+_LARGEST: Final = 1e9  # settings beyond make physics overflow, and nobody here looks for that
+
+
+def reason_against(env: EnvConfig, reward: RewardConfig | None) -> str:
+    """Why this cannot run in one computation, as a clause; empty if it can."""
+    if env.family not in _FAMILIES:
+        return f"family {env.family} may make something else of {env.id}"
+    spec = _spec(env)
+    if spec is None or spec.entry_point not in _WORLDS or spec.additional_wrappers:
+        return f"nobody has written {env.id} for many copies at once"
+    for wrapper in env.wrappers:
+        if wrapper.name not in _WRAPPERS and (reward is not None or not wrapper.train_only):
+            return f"wrapper {wrapper.name} works on one copy at a time"
+    if reward is not None and reward.signals:
+        return "reward signals look at one copy at a time"
+    return _against_settings(str(spec.entry_point), {**spec.kwargs, **env.kwargs})
+
+
+def make_world(env: EnvConfig, game: Any, buffers: Buffers) -> World:
+    """The world of an environment nothing speaks against; `game` is one bare copy of it."""
+    spec = _spec(env)
+    assert spec is not None and isinstance(spec.entry_point, str)
+    module, name = _WORLDS[spec.entry_point]
+    kind = getattr(importlib.import_module(f"spotter.envs.batch.{module}"), name)
+    world: World = kind(game, buffers)
+    return world
+
+
+def _spec(env: EnvConfig) -> EnvSpec | None:
+    if env.id == bandit.ID and env.family == "bandit":
+        bandit.register()
+    try:
+        return registered_spec(env)
+    except (Error, ImportError):
+        return None
+
+
+def _against_settings(entry_point: str, settings: Mapping[str, Any]) -> str:
+    if settings.get("render_mode"):
+        return "a copy that draws every step draws itself alone"
+    if entry_point == _LAKE and settings.get("desc") is None and settings["map_name"] is None:
+        return "every copy has a random map of its own"
+    if entry_point == _TAXI and settings.get("fickle_passenger"):
+        return "fickle passengers are not in the transition table"
+    for name, value in settings.items():
+        if any(not abs(number) < _LARGEST for number in _numbers(value)):
+            return f"env.kwargs.{name} is too large or not a number"
+    return ""
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    if isinstance(value, int | float):
+        yield value
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _numbers(inner)

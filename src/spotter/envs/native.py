@@ -1,0 +1,218 @@
+"""The vector environment a package brings itself: ale-py's, with its own threads, for Atari.
+
+It resets in the same step and hands over true last observations, so it meets the contract of
+`envs/vector.py` by itself; here its numbers are laid into our buffers and its episodes counted.
+It cannot let single copies stand still, cannot be replayed, and knows no wrappers but `life_loss`.
+
+With `halves=2` the copies form two groups that run by themselves: while one group plays, the other
+can be answered (`send(0, …)`, `send(1, …)`, `recv(0)`, …).
+
+An episode starts with a stack of zeros and its first picture as the newest, last plane; every step
+shifts it by one. So whoever sets `only_newest` can stack elsewhere: where `begun`, clear the stack;
+then shift it and append `buffers.obs["obs"][:, -1]`.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from spotter import plugins
+from spotter.config import EnvConfig, RewardConfig
+from spotter.envs import atari
+from spotter.envs.buffers import Bools, Buffers
+from spotter.envs.layout import Layout, assemble
+from spotter.envs.logbook import UNKNOWN
+from spotter.envs.signals.base import Kind
+from spotter.envs.slices import EnvError
+from spotter.envs.spaces import describe
+from spotter.envs.vector import Note
+from spotter.types import Episode, Fault, Tape, UserError
+
+_FAMILY: Final = "atari"
+_LIFE_LOSS: Final = "life_loss"
+
+
+def reason_against(env: EnvConfig, reward: RewardConfig | None) -> str:
+    """Why this config cannot run here, as a clause; empty when it can."""
+    if env.family != _FAMILY:
+        return f"{env.id} brings no vector environment that resets in the same step"
+    if not plugins.findable("ale_py"):
+        return "ale-py is not installed"
+    for wrapper in _wrappers(env, reward):
+        if wrapper != _LIFE_LOSS:
+            return f"the wrapper {wrapper} works on single copies"
+    if reward is not None and reward.signals:
+        return f"the reward signal {reward.signals[0].name} reads single copies"
+    for name in ("mode", "difficulty"):
+        if name in env.kwargs:
+            return f"env.kwargs.{name} can be set in single copies only"
+    return ""
+
+
+def _wrappers(env: EnvConfig, reward: RewardConfig | None) -> list[str]:
+    training = reward is not None
+    return [wrapper.name for wrapper in env.wrappers if training or not wrapper.train_only]
+
+
+class NativeVector:
+    """Atari games in ale-py's threads."""
+
+    def __init__(
+        self, env: EnvConfig, reward: RewardConfig | None, count: int, *, halves: int = 1
+    ) -> None:
+        reason = reason_against(env, reward)
+        if reason:
+            raise UserError(f"env.backend: native cannot run this: {reason}; use sync")
+        assert halves in (1, 2) and count % halves == 0
+        self.count = count
+        self.halves = halves
+        self.signal_kinds: tuple[Kind, ...] = ()
+        self.note: Note | None = None
+        self.only_newest = False
+        """Leave all but the last plane of `buffers.obs` as it is; last observations are whole."""
+        self._loses_lives = _LIFE_LOSS in _wrappers(env, reward)
+        each = count // halves
+        self._groups = [_make(env, each, self._loses_lives) for _ in range(halves)]
+        first = self._groups[0]
+        self.spaces = describe(first.single_observation_space, first.single_action_space)
+        fields = Layout(self.spaces, (), has_mask=False).fields(count)
+        self.buffers = assemble({k: np.zeros(shape, dtype) for k, (shape, dtype) in fields.items()})
+        self.begun: Bools = np.zeros(count, np.bool_)
+        """[N]: `obs` is the first observation of a game. (A lost life begins none.)"""
+        self._rows = [slice(half * each, (half + 1) * each) for half in range(halves)]
+        self._score = np.zeros(count)
+        self._length = np.zeros(count, np.int64)
+        self._frame = np.zeros(count, np.int64)
+
+    def reset(self, seeds: Sequence[int]) -> Buffers:
+        assert len(seeds) == self.count
+        numbers = np.array([int(seed) % atari.SEEDS for seed in seeds])
+        for rows, group in zip(self._rows, self._groups, strict=True):
+            obs, info = group.reset(seed=numbers[rows])
+            self._show_start(rows, obs, info)
+        return self.buffers
+
+    def _show_start(self, rows: slice, obs: Any, info: dict[str, Any]) -> None:
+        buffers = self.buffers
+        buffers.obs["obs"][rows] = obs
+        buffers.reward[rows] = 0.0
+        buffers.terminated[rows] = buffers.truncated[rows] = False
+        self.begun[rows] = True
+        self._score[rows] = self._length[rows] = 0
+        self._frame[rows] = info["episode_frame_number"]
+
+    def step(self, action: npt.NDArray[Any], active: Bools | None = None) -> list[Episode]:
+        if active is not None and not active.all():
+            raise UserError(
+                "env.backend: native steps all copies together, but this algorithm lets copies "
+                "wait for each other; use env.backend: sync"
+            )
+        for half, rows in enumerate(self._rows):
+            self.send(half, action[rows])
+        return [episode for half in range(self.halves) for episode in self.recv(half)]
+
+    def send(self, half: int, action: npt.NDArray[Any]) -> None:
+        """Let a group play on; its rows of the buffers keep their values until `recv`."""
+        rows = self._rows[half]
+        self.buffers.action[rows] = action
+        self._groups[half].send(self.buffers.action[rows])
+
+    def recv(self, half: int) -> list[Episode]:
+        """Wait for a group and lay its step into the buffers."""
+        try:
+            obs, reward, terminated, truncated, info = self._groups[half].recv()
+        except Exception as error:
+            raise EnvError(f"ale-py failed: {type(error).__name__}: {error}") from error
+        rows, buffers = self._rows[half], self.buffers
+        if self.only_newest:
+            buffers.obs["obs"][rows, -1] = obs[:, -1]
+        else:
+            buffers.obs["obs"][rows] = obs
+        buffers.reward[rows] = reward
+        buffers.terminated[rows] = terminated
+        buffers.truncated[rows] = truncated
+        self._score[rows] += reward
+        self._length[rows] += 1
+        frame = info["episode_frame_number"]
+        begun = terminated | truncated
+        if not begun.any():
+            self.begun[rows] = False
+            self._frame[rows] = frame
+            return []
+        return self._end(rows, obs, begun, info)
+
+    def _end(
+        self, rows: slice, obs: npt.NDArray[Any], ended: Bools, info: dict[str, Any]
+    ) -> list[Episode]:
+        """Some of a group's rows ended; after a lost life the frame counter runs on."""
+        frame = info["episode_frame_number"]
+        runs_on = ended & (frame > self._frame[rows]) if self._loses_lives else ~ended & False
+        begun = ended & ~runs_on
+        final = self.buffers.final_obs["obs"][rows]
+        final[runs_on] = obs[runs_on]
+        episodes = []
+        for row in np.flatnonzero(begun):
+            final[row] = info["final_obs"][row]
+            episodes.append(self._episode(rows.start + int(row)))
+        self.begun[rows] = begun
+        self._frame[rows] = frame
+        return episodes
+
+    def _episode(self, row: int) -> Episode:
+        score, length = float(self._score[row]), int(self._length[row])
+        self._score[row] = self._length[row] = 0
+        return Episode(
+            env=row,
+            score=score,
+            length=length,
+            terminated=bool(self.buffers.terminated[row]),
+            reward=score,
+        )
+
+    def tapes(self) -> list[Tape]:
+        """The emulators' states are out of reach."""
+        return [UNKNOWN] * self.count
+
+    def play(self, tapes: Sequence[Tape]) -> Bools:
+        """Every copy begins a new episode."""
+        for rows, group in zip(self._rows, self._groups, strict=True):
+            obs, info = group.reset()
+            self._show_start(rows, obs, info)
+        return np.zeros(self.count, np.bool_)
+
+    def take_faults(self) -> list[Fault]:
+        return []
+
+    def close(self) -> None:
+        for group in self._groups:
+            group.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def _make(env: EnvConfig, count: int, tells_lives: bool) -> Any:
+    vector_env = plugins.require("ale_py.vector_env", extra="atari")
+    return vector_env.AtariVectorEnv(
+        atari.game(env),
+        count,
+        num_threads=min(count, _cores()),
+        autoreset_mode="SameStep",
+        reward_clipping=False,
+        life_loss_info=tells_lives,
+        **asdict(atari.settings(env)),
+    )
+
+
+def _cores() -> int:
+    """Those this process may use, where the system tells."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,233 @@
+"""EnvPool: environments rewritten in C++ and stepped by its own threads. Needs `spotter[fast]`.
+
+EnvPool by itself shows the last observation of an episode and resets in the next step, and calls an
+episode truncated that ends on its last allowed step for whatever reason. Neither happens here: its
+time limits are switched off, steps are counted by us, and copies whose episode ended are reset by
+their number within the same step, after their last observation has been kept. Copies that are not
+`active` are not stepped at all.
+
+Only environments that do what Gymnasium's do are in `SAME`; `tests/envs/test_pool.py` shows it for
+each. Every copy has its own stream of random numbers, other ones than Gymnasium's under the same
+seed; a copy cannot be replayed from a tape.
+"""
+
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Any, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces as gs
+
+from spotter import plugins
+from spotter.config import EnvConfig, RewardConfig
+from spotter.envs.base import Env, family
+from spotter.envs.buffers import Bools, Buffers, floats
+from spotter.envs.layout import Layout, assemble
+from spotter.envs.logbook import UNKNOWN, next_seed
+from spotter.envs.signals.base import Kind
+from spotter.envs.slices import EnvError
+from spotter.envs.spaces import describe
+from spotter.envs.vector import Note
+from spotter.types import Episode, Fault, Tape, UserError
+
+SAME: Final = {
+    "CartPole-v1": 32,
+    "MountainCar-v0": 32,
+    "MountainCarContinuous-v0": 32,
+    "Acrobot-v1": 16,
+    "FrozenLake-v1": 32,
+    "FrozenLake8x8-v1": 32,
+    "CliffWalking-v1": 32,
+    "LunarLander-v3": 8,
+    "LunarLanderContinuous-v3": 8,
+    "BipedalWalker-v3": 4,
+}
+"""Id -> copies that keep one thread busy long enough to be worth it."""
+_NEVER: Final = 2**31 - 1  # steps
+_SEEDS: Final = 2**31
+
+
+def reason_against(env: EnvConfig, reward: RewardConfig | None) -> str:
+    """Why this config cannot run here, as a clause; empty when it can."""
+    if env.id not in SAME:
+        return f"EnvPool has nothing that does the same as {env.id}"
+    if not plugins.findable("envpool"):
+        return "EnvPool is not installed"
+    if env.kwargs:
+        return "env.kwargs are for Gymnasium's own version"
+    for wrapper in env.wrappers:
+        if reward is not None or not wrapper.train_only:
+            return f"the wrapper {wrapper.name} works on single copies"
+    if reward is not None and reward.signals:
+        return f"the reward signal {reward.signals[0].name} reads single copies"
+    return ""
+
+
+class PoolVector:
+    """Copies in EnvPool's threads."""
+
+    def __init__(self, env: EnvConfig, reward: RewardConfig | None, count: int) -> None:
+        reason = reason_against(env, reward)
+        if reason:
+            raise UserError(f"env.backend: envpool cannot run this: {reason}; use sync")
+        single = family(env).make(env)
+        self.count = count
+        self.spaces = describe(single.observation_space, single.action_space)
+        self._decode = _Decoder(single.action_space)
+        self._limit = _limit(single)
+        single.close()
+        self.signal_kinds: tuple[Kind, ...] = ()
+        self.note: Note | None = None
+        fields = Layout(self.spaces, (), has_mask=False).fields(count)
+        self.buffers = assemble({k: np.zeros(shape, dtype) for k, (shape, dtype) in fields.items()})
+        self._env = env
+        self._pool: Any = None  # made with its seeds, in `reset`
+        self._seeds = [0] * count
+        self._ids = np.arange(count, dtype=np.int32)
+        self._score = np.zeros(count)
+        self._length = np.zeros(count, np.int64)
+
+    def reset(self, seeds: Sequence[int]) -> Buffers:
+        """EnvPool takes seeds when it is made, so it is made anew."""
+        assert len(seeds) == self.count
+        self._seeds = [int(seed) % _SEEDS for seed in seeds]
+        self._pool = _make(self._env, self.count, self._seeds)
+        buffers = self.buffers
+        self._begin(self._ids)
+        buffers.reward[:] = 0.0
+        buffers.terminated[:] = buffers.truncated[:] = False
+        return buffers
+
+    def _begin(self, ids: npt.NDArray[np.int32]) -> None:
+        """New episodes for these copies, which go on with their own streams."""
+        obs, info = self._pool.reset(ids)
+        self.buffers.obs["obs"][info["env_id"]] = obs
+        self._score[ids] = self._length[ids] = 0
+
+    def step(self, action: npt.NDArray[Any], active: Bools | None = None) -> list[Episode]:
+        assert self._pool is not None, "reset(seeds) comes first"
+        buffers = self.buffers
+        buffers.action[...] = action
+        if active is None or active.all():
+            obs, reward, over, _, _ = self._pool.step(self._decode(buffers.action), self._ids)
+            buffers.obs["obs"][...] = obs
+            buffers.reward[:], buffers.terminated[:] = reward, over
+            self._length += 1
+            np.greater_equal(self._length, self._limit, out=buffers.truncated)
+        else:
+            self._step_some(np.flatnonzero(active).astype(np.int32))
+        self._score += buffers.reward
+        buffers.truncated[buffers.terminated] = False
+        self._check_finite()
+        ended = buffers.terminated | buffers.truncated
+        return self._end(np.flatnonzero(ended).astype(np.int32)) if ended.any() else []
+
+    def _step_some(self, ids: npt.NDArray[np.int32]) -> None:
+        """The others stay as they are and report nothing."""
+        buffers = self.buffers
+        buffers.reward[:] = 0.0
+        buffers.terminated[:] = buffers.truncated[:] = False
+        if not ids.size:
+            return
+        decoded = self._decode(buffers.action[ids])
+        obs, reward, over, _, info = self._pool.step(decoded, ids)
+        rows = info["env_id"]
+        buffers.obs["obs"][rows] = obs
+        buffers.reward[rows], buffers.terminated[rows] = reward, over
+        self._length[rows] += 1
+        buffers.truncated[rows] = self._length[rows] >= self._limit
+
+    def _end(self, ids: npt.NDArray[np.int32]) -> list[Episode]:
+        buffers = self.buffers
+        buffers.final_obs["obs"][ids] = buffers.obs["obs"][ids]
+        episodes = [
+            Episode(
+                env=row,
+                score=float(self._score[row]),
+                length=int(self._length[row]),
+                terminated=bool(buffers.terminated[row]),
+                reward=float(self._score[row]),
+            )
+            for row in ids.tolist()
+        ]
+        self._begin(ids)
+        return episodes
+
+    def _check_finite(self) -> None:
+        leaves = [self.buffers.reward, *floats(self.buffers.obs).values()]
+        for values in leaves:
+            if not np.isfinite(values).all():
+                row = int(np.argwhere(~np.isfinite(values))[0, 0])
+                raise EnvError(
+                    f"environment copy {row} (seed {self._seeds[row]}, {self._length[row]} steps "
+                    f"into its episode) of EnvPool returned {values[row].tolist()}"
+                )
+
+    def tapes(self) -> list[Tape]:
+        """EnvPool's states are out of reach."""
+        return [UNKNOWN] * self.count
+
+    def play(self, tapes: Sequence[Tape]) -> Bools:
+        """Every copy begins a new episode, of a new stream where there was one."""
+        self.reset([next_seed(seed) for seed in self._seeds])
+        return np.zeros(self.count, np.bool_)
+
+    def take_faults(self) -> list[Fault]:
+        return []
+
+    def close(self) -> None:
+        self._pool = None  # its threads end with it
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+class _Decoder:
+    """[N, …] of the action buffer as EnvPool wants it: Box actions scaled to their bounds."""
+
+    def __init__(self, space: gs.Space[Any]) -> None:
+        self._box = isinstance(space, gs.Box)
+        if isinstance(space, gs.Box):
+            self._centre = (space.low.astype(np.float64) + space.high) / 2
+            self._radius = (space.high.astype(np.float64) - space.low) / 2
+
+    def __call__(self, action: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        if not self._box:
+            return action
+        scaled: npt.NDArray[np.float64] = self._centre + self._radius * action.clip(-1.0, 1.0)
+        return scaled.astype(np.float32)
+
+
+def _limit(env: Env) -> int:
+    limit = env.spec.max_episode_steps if env.spec is not None else None
+    return _NEVER if limit is None else limit
+
+
+def _make(env: EnvConfig, count: int, seeds: list[int]) -> Any:
+    envpool = plugins.require("envpool", extra="fast")
+    threads = max(1, min(_cores(), count // SAME[env.id]))
+    with warnings.catch_warnings():
+        # about the precision of bounds nobody reads; they are made when first asked for
+        warnings.simplefilter("ignore")
+        pool = envpool.make(
+            env.id,
+            env_type="gymnasium",
+            num_envs=count,
+            num_threads=threads,
+            seed=seeds,
+            max_episode_steps=_NEVER,
+        )
+        assert pool.observation_space is not None and pool.action_space is not None
+    return pool
+
+
+def _cores() -> int:
+    """Those this process may use, where the system tells."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

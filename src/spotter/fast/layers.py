@@ -1,0 +1,225 @@
+"""Trunk layers in NumPy: linear, optional layer norm, activation, with hand-derived gradients.
+
+Weights are views of the policy's own memory and gradients go where they are told, so nothing is
+ever copied between this and the torch module beside it.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+Floats = npt.NDArray[np.float32]
+Codes = npt.NDArray[np.int64]
+_SQRT_HALF: Final = math.sqrt(0.5)
+_DENSITY_AT_0: Final = 1 / math.sqrt(2 * math.pi)
+
+
+def view(parameter: Tensor) -> Floats:
+    """The same memory as a float32 array."""
+    array: Floats = parameter.detach().numpy()
+    return array
+
+
+@cache
+def _ones(count: int) -> Floats:
+    return np.ones(count, np.float32)
+
+
+class Scratch:
+    """Memory for [B, width] that is reused while B does not grow."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._memory: Floats = np.empty((0, width), np.float32)
+
+    def rows(self, count: int) -> Floats:
+        if len(self._memory) < count:
+            self._memory = np.empty((count, self._width), np.float32)
+        return self._memory[:count]
+
+
+@dataclass(frozen=True)
+class Activation:
+    """`apply(z, out)`, and `slope(z, h, out)`, its derivative at z where h is its value."""
+
+    apply: Callable[[Floats, Floats], object]
+    slope: Callable[[Floats, Floats, Floats], object]
+    needs_input: bool = False
+    """Whether `slope` looks at z, which is otherwise overwritten."""
+
+
+def _tanh_slope(z: Floats, h: Floats, out: Floats) -> None:
+    np.multiply(h, h, out=out)
+    np.subtract(1, out, out=out)
+
+
+def _elu(z: Floats, out: Floats) -> None:
+    below = np.expm1(np.minimum(z, 0))
+    np.maximum(z, 0, out=out)
+    out += below
+
+
+def _elu_slope(z: Floats, h: Floats, out: Floats) -> None:
+    np.minimum(h, 0, out=out)
+    out += 1
+
+
+def _sigmoid(z: Floats) -> Floats:
+    # exp of a large number overflows to infinity, which gives the right 0
+    with np.errstate(over="ignore"):
+        s: Floats = (1 / (1 + np.exp(-z))).astype(np.float32, copy=False)
+    return s
+
+
+def _silu_slope(z: Floats, h: Floats, out: Floats) -> None:
+    s = _sigmoid(z)
+    np.multiply(s, 1 + z * (1 - s), out=out)
+
+
+def _normal_cdf(z: Floats) -> Floats:
+    error = torch.special.erf(torch.from_numpy(z) * _SQRT_HALF).numpy()  # NumPy has none
+    cdf: Floats = 0.5 * (1 + error)
+    return cdf
+
+
+def _gelu_slope(z: Floats, h: Floats, out: Floats) -> None:
+    density = np.exp(-0.5 * z * z) * np.float32(_DENSITY_AT_0)
+    np.add(_normal_cdf(z), z * density, out=out)
+
+
+ACTIVATIONS: Final[dict[type[nn.Module], Activation]] = {
+    nn.Tanh: Activation(lambda z, out: np.tanh(z, out=out), _tanh_slope),
+    nn.ReLU: Activation(
+        lambda z, out: np.maximum(z, 0, out=out), lambda z, h, out: np.greater(h, 0, out=out)
+    ),
+    nn.ELU: Activation(_elu, _elu_slope),
+    nn.SiLU: Activation(
+        lambda z, out: np.multiply(z, _sigmoid(z), out=out), _silu_slope, needs_input=True
+    ),
+    nn.GELU: Activation(
+        lambda z, out: np.multiply(z, _normal_cdf(z), out=out), _gelu_slope, needs_input=True
+    ),
+}
+
+
+class Norm:
+    """Layer norm over the features of each row."""
+
+    def __init__(self, module: nn.LayerNorm) -> None:
+        self.module = module
+        self.weight, self.bias = view(module.weight), view(module.bias)
+        self._eps = module.eps
+        self.gradients: dict[str, Floats] = {}
+
+    def forward(self, z: Floats) -> None:
+        """In place."""
+        width = z.shape[1]
+        z -= z.sum(axis=1, keepdims=True) / width
+        self._rate = 1 / np.sqrt(np.einsum("bi,bi->b", z, z) / width + self._eps)[:, None]
+        self._unit: Floats = z * self._rate
+        np.multiply(self._unit, self.weight, out=z)
+        z += self.bias
+
+    def backward(self, d: Floats) -> None:
+        """In place: from the derivative by the output to that by the input."""
+        width = d.shape[1]
+        self.gradients["weight"][:] = np.einsum("bi,bi->i", d, self._unit)
+        np.add.reduce(d, axis=0, out=self.gradients["bias"])
+        d *= self.weight
+        along = np.einsum("bi,bi->b", d, self._unit)[:, None] / width
+        d -= d.sum(axis=1, keepdims=True) / width
+        d -= self._unit * along
+        d *= self._rate
+
+
+class Layer:
+    """Linear, optional norm, activation."""
+
+    def __init__(self, linear: nn.Linear, norm: nn.LayerNorm | None, activation: nn.Module) -> None:
+        self.linear = linear
+        self.weight, self.bias = view(linear.weight), view(linear.bias)
+        self.norm = Norm(norm) if norm is not None else None
+        self._activation = ACTIVATIONS[type(activation)]
+        self.gradients: dict[str, Floats] = {}
+        width = linear.out_features
+        self._out, self._pre, self._slope = Scratch(width), Scratch(width), Scratch(width)
+
+    def forward(self, x: Any) -> Floats:
+        """`x`: [B, in] floats, or [B, k] places of ones in otherwise empty rows."""
+        self._x = x
+        h = self._out.rows(len(x))
+        z = self._pre.rows(len(x)) if self._activation.needs_input else h
+        if x.dtype == np.int64:
+            np.add.reduce(self.weight.T[x], axis=1, out=z)
+        else:
+            np.matmul(x, self.weight.T, out=z)
+        z += self.bias
+        if self.norm is not None:
+            self.norm.forward(z)
+        self._activation.apply(z, h)
+        self._z, self._h = z, h
+        return h
+
+    def backward(self, d: Floats, to_input: Floats | None) -> None:
+        """`d` (overwritten) is the derivative by the output; `to_input` receives that by x."""
+        slope = self._slope.rows(len(d))
+        self._activation.slope(self._z, self._h, slope)
+        d *= slope
+        if self.norm is not None:
+            self.norm.backward(d)
+        if self._x.dtype == np.int64:
+            _scatter(self._x, d, self.gradients["weight"])
+        else:
+            np.matmul(d.T, self._x, out=self.gradients["weight"])
+        np.matmul(_ones(len(d)), d, out=self.gradients["bias"])
+        if to_input is not None:
+            np.matmul(d, self.weight, out=to_input)
+
+
+def _scatter(codes: Codes, d: Floats, out: Floats) -> None:
+    """out[:, codes[b, k]] += d[b], from zero; rows of equal code are summed in one sweep."""
+    out[...] = 0.0
+    for column in codes.T:
+        order = column.argsort(kind="stable")
+        places = column[order]
+        starts = np.flatnonzero(np.diff(places, prepend=-1))
+        out[:, places[starts]] += np.add.reduceat(d[order], starts, axis=0).T
+
+
+class Tower:
+    """Layers one after another; the twin of a trunk."""
+
+    def __init__(self, trunk: nn.Sequential) -> None:
+        modules = list(trunk)
+        self.layers: list[Layer] = []
+        while modules:
+            linear = modules.pop(0)
+            norm = modules.pop(0) if isinstance(modules[0], nn.LayerNorm) else None
+            assert isinstance(linear, nn.Linear)
+            assert norm is None or isinstance(norm, nn.LayerNorm)
+            self.layers.append(Layer(linear, norm, modules.pop(0)))
+        self._between = [Scratch(layer.weight.shape[1]) for layer in self.layers]
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            x = layer.forward(x)
+        return x
+
+    def backward(self, d: Floats) -> None:
+        """`d` (overwritten): the derivative by the output."""
+        for index in range(len(self.layers) - 1, -1, -1):
+            below = self._between[index].rows(len(d)) if index else None
+            self.layers[index].backward(d, below)
+            if below is not None:
+                d = below
+
+    def outputs(self) -> list[Floats]:
+        """Of every layer, from the latest `forward`."""
+        return [layer._h for layer in self.layers]

@@ -1,0 +1,177 @@
+"""What `functional.py` says about tensors, about arrays; and the slopes of the losses.
+
+Names and meanings are the same, so an algorithm reads alike on either path. Functions that end in
+`_slope` return a loss together with its derivative by the first argument.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+Bools = npt.NDArray[np.bool_]
+
+
+def mean(x: npt.NDArray[Any]) -> float:
+    """`x.mean()` without the detour numpy makes."""
+    return float(np.add.reduce(x, axis=None)) / x.size
+
+
+def gae(
+    reward: Floats,
+    value: Floats,
+    next_value: Floats,
+    episode_end: Bools,
+    gamma: float,
+    lam: float,
+) -> Floats:
+    """Generalised advantage estimation, [T, N]; `episode_end` cuts the recursion."""
+    delta = reward + np.float32(gamma) * next_value - value
+    return _reverse_scan(delta, np.float32(gamma * lam) * ~episode_end)
+
+
+def discounted_returns(
+    reward: Floats, next_value: Floats, episode_end: Bools, gamma: float
+) -> Floats:
+    """Reward-to-go, [T, N]; `next_value` is added where an episode or the rollout ends."""
+    ends = episode_end.copy()
+    ends[-1] = True
+    tail = np.where(ends, np.float32(gamma) * next_value, np.float32(0))
+    return _reverse_scan(reward + tail, np.float32(gamma) * ~ends)
+
+
+def episode_returns(to_go: Floats, episode_end: Bools) -> Floats:
+    """Each step's whole-episode return, [T, N]; the first row must start an episode."""
+    whole = to_go.copy()
+    for t in range(1, len(to_go)):
+        whole[t] = np.where(episode_end[t - 1], to_go[t], whole[t - 1])
+    return whole
+
+
+def _reverse_scan(x: Floats, decay: Floats) -> Floats:
+    """y[t] = x[t] + decay[t] · y[t+1]."""
+    result = x.copy()
+    for t in range(len(x) - 2, -1, -1):
+        result[t] += decay[t] * result[t + 1]
+    return result
+
+
+def moments(**values: npt.NDArray[Any]) -> dict[str, float]:
+    """Mean and standard deviation of each, as `name/mean` and `name/std`."""
+    found: dict[str, float] = {}
+    for name, x in values.items():
+        centre = mean(x)
+        found[f"{name}/mean"] = centre
+        found[f"{name}/std"] = math.sqrt(_squares(x - np.float32(centre)) / x.size)
+    return found
+
+
+def _squares(x: npt.NDArray[Any]) -> float:
+    flat = x.reshape(-1)
+    return float(np.dot(flat, flat))
+
+
+def averages(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """The mean of each entry."""
+    return {name: sum(float(row[name]) for row in rows) / len(rows) for name in rows[0]}
+
+
+def std(x: Floats) -> float:
+    """Sample standard deviation."""
+    return math.sqrt(_variance(x))
+
+
+def zeros_like(x: Floats) -> Floats:
+    return np.zeros_like(x)
+
+
+def standardize(x: Floats) -> Floats:
+    """Zero mean, unit variance over all elements; a single element becomes 0, never NaN."""
+    if x.size < 2:
+        return np.zeros_like(x)
+    centred: Floats = x - np.float32(mean(x))
+    centred /= np.float32(math.sqrt(_squares(centred) / (x.size - 1)) + 1e-8)
+    return centred
+
+
+def clipped_surrogate_slope(
+    log_ratio: Floats, advantage: Floats, clip: float
+) -> tuple[float, Floats]:
+    """PPO's pessimistic policy loss, a mean over [B]."""
+    ratio = np.exp(log_ratio)
+    plain = ratio * advantage
+    held = ratio.clip(1 - clip, 1 + clip) * advantage
+    loss = -mean(np.minimum(plain, held))
+    # where the clipped term is the smaller one it is constant; on a tie both are the same
+    slope: Floats = np.where(plain <= held, plain, np.float32(0))
+    slope *= np.float32(-1 / slope.size)
+    return loss, slope
+
+
+def value_loss_slope(
+    value: Floats,
+    target: Floats,
+    *,
+    huber_delta: float | None = None,
+    old_value: Floats | None = None,
+    clip: float | None = None,
+) -> tuple[float, Floats]:
+    """Half squared (or Huber) error, a mean over [B]; with `clip`, the worse of two estimates."""
+    loss, slope = _error(value - target, huber_delta)
+    if clip is not None:
+        assert old_value is not None, "value clipping needs the values the rollout was made with"
+        moved = value - old_value
+        held, held_slope = _error(old_value + moved.clip(-clip, clip) - target, huber_delta)
+        inside = np.abs(moved) <= clip
+        # autograd shares a tie between both; the slopes are the same there anyway
+        slope = np.where(loss >= held, slope, held_slope * inside)
+        loss = np.maximum(loss, held)
+    return mean(loss), slope * np.float32(1 / slope.size)
+
+
+def _error(difference: Floats, huber_delta: float | None) -> tuple[Floats, Floats]:
+    if huber_delta is None:
+        return np.float32(0.5) * difference * difference, difference
+    size = np.abs(difference)
+    delta = np.float32(huber_delta)
+    loss = np.where(
+        size <= delta,
+        np.float32(0.5) * difference * difference,
+        delta * (size - np.float32(0.5) * delta),
+    )
+    return loss, difference.clip(-delta, delta)
+
+
+def policy_shift(log_ratio: Floats, clip: float) -> dict[str, float]:
+    """How far the policy moved from the one that collected: two KL estimates, clip fraction."""
+    change = np.exp(log_ratio) - 1
+    return {
+        "policy/kl": -mean(log_ratio),
+        "policy/approx_kl": mean(change - log_ratio),
+        "policy/clip_fraction": float(np.count_nonzero(np.abs(change) > clip)) / change.size,
+    }
+
+
+def explained_variance(value: Floats, target: Floats) -> float:
+    """1 − Var(target − value) / Var(target); 0 where targets do not vary."""
+    if target.size < 2:
+        return 0.0
+    spread = _variance(target)
+    return 1.0 - _variance(target - value) / spread if spread > 1e-12 else 0.0
+
+
+def _variance(x: Floats) -> float:
+    return _squares(x - np.float32(mean(x))) / (x.size - 1)
+
+
+def dead_fraction(activations: list[Floats]) -> float:
+    """Share of units whose output, after the activation, is the same for every sample of [B, …]."""
+    units = sum(layer.shape[1] for layer in activations)
+    if not units:
+        return 0.0
+    dead = sum(
+        int(np.count_nonzero(layer.max(axis=0) - layer.min(axis=0) < 1e-6)) for layer in activations
+    )
+    return float(dead / units)

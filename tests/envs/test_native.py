@@ -1,0 +1,209 @@
+"""ale-py's vector environment keeps our contract and equals single copies, bit for bit."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from spotter.config import EnvConfig, RewardConfig
+from spotter.envs.logbook import UNKNOWN
+from spotter.envs.make import Recipe
+from spotter.envs.native import NativeVector, reason_against
+from spotter.envs.vector import SyncVector
+from spotter.types import UserError
+
+pytest.importorskip("ale_py")
+
+SEEDS = (11, 2**31 - 5, 33, 44)
+LIFE_LOSS = ({"name": "life_loss"},)
+
+
+def atari(game, wrappers=(), time_limit=None, **kwargs):
+    return EnvConfig(
+        id=f"ALE/{game}-v5",
+        family="atari",
+        kwargs=kwargs,
+        wrappers=wrappers,
+        time_limit=time_limit,
+    )
+
+
+def actions(vector, steps, seed=0):
+    draw = np.random.default_rng(seed)
+    return draw.integers(0, vector.spaces.action.nvec[0], (steps, vector.count))
+
+
+def plain(episodes):
+    """Without `info`, which only single copies fill."""
+    return [(e.env, e.score, e.length, e.terminated, e.reward) for e in episodes]
+
+
+def check_same(first, second, taken):
+    """One step of both; returns the episodes and how many rows ended."""
+    a, b = first.buffers, second.buffers
+    ours, theirs = first.step(taken), second.step(taken)
+    assert plain(ours) == plain(theirs)
+    for name in ("reward", "terminated", "truncated"):
+        assert (getattr(a, name) == getattr(b, name)).all(), name
+    assert (a.obs["obs"] == b.obs["obs"]).all()
+    ended = a.terminated | a.truncated
+    assert (a.final_obs["obs"][ended] == b.final_obs["obs"][ended]).all()
+    return ours, int(ended.sum())
+
+
+@pytest.mark.parametrize(
+    ("env", "steps"),
+    [
+        (atari("Pong", time_limit=20), 50),
+        (atari("Breakout"), 260),  # sticky actions, idle starts, the fire button
+        (atari("Breakout", LIFE_LOSS), 260),
+        (atari("Breakout", max_num_frames_per_episode=102), 60),  # ends within a step
+        (atari("Breakout", noop_max=0, use_fire_reset=False, frameskip=1, time_limit=30), 70),
+        (atari("MsPacman", (), 20, maxpool=False, frameskip=3, stack_num=2, img_height=64), 50),
+        (atari("SpaceInvaders", (), 15, full_action_space=True), 40),
+    ],
+    ids=lambda value: value.id[4:-3] if isinstance(value, EnvConfig) else "",
+)
+def test_equals_single_copies_step_by_step(env, steps):
+    with NativeVector(env, RewardConfig(), 2) as ours, SyncVector(Recipe(env).build, 2) as truth:
+        assert ours.spaces == truth.spaces
+        assert (ours.reset(SEEDS[:2]).obs["obs"] == truth.reset(SEEDS[:2]).obs["obs"]).all()
+        episodes = ends = 0
+        for taken in actions(ours, steps):
+            new, ended = check_same(ours, truth, taken)
+            episodes, ends = episodes + len(new), ends + ended
+    assert episodes > 0, "nothing is proven about ends otherwise"
+    assert (ends > episodes) == bool(env.wrappers), "lost lives end no episode"
+
+
+def test_p20_life_loss_is_left_out_in_evaluation():
+    with NativeVector(atari("Breakout", LIFE_LOSS), None, 2) as vector:
+        vector.reset(SEEDS[:2])
+        ends = episodes = 0
+        for taken in actions(vector, 260):
+            episodes += len(vector.step(taken))
+            ends += int((vector.buffers.terminated | vector.buffers.truncated).sum())
+        assert ends == episodes > 0
+
+
+def test_p16_score_is_the_unclipped_sum():
+    """MsPacman pays tens of points at once; clipping belongs to `reward.clip`."""
+    with NativeVector(atari("MsPacman", time_limit=80), RewardConfig(clip=1.0), 2) as vector:
+        vector.reset(SEEDS[:2])
+        paid, episodes = np.zeros(2), []
+        for taken in actions(vector, 80):
+            episodes += vector.step(taken)
+            paid += vector.buffers.reward
+        assert [e.score for e in episodes] == paid.tolist() and max(paid) >= 10
+        assert not any(e.terminated for e in episodes)
+
+
+def test_copies_do_not_depend_on_their_neighbours():
+    env = atari("Breakout")
+    with NativeVector(env, None, 4) as four, NativeVector(env, None, 2) as two:
+        taken = actions(four, 30)
+        assert (four.reset(SEEDS).obs["obs"][2:] == two.reset(SEEDS[2:]).obs["obs"]).all()
+        for row in taken:
+            four.step(row)
+            two.step(row[2:])
+            assert (four.buffers.obs["obs"][2:] == two.buffers.obs["obs"]).all()
+
+
+def test_halves_give_the_same_numbers_in_any_order():
+    env = atari("Breakout", time_limit=20)
+    with NativeVector(env, None, 4) as whole, NativeVector(env, None, 4, halves=2) as halved:
+        whole.reset(SEEDS)
+        halved.reset(SEEDS)
+        for taken in actions(whole, 30):
+            expected = whole.step(taken)
+            halved.send(0, taken[:2])
+            halved.send(1, taken[2:])
+            before = halved.buffers.obs["obs"][:2].copy()
+            second = halved.recv(1)
+            assert (halved.buffers.obs["obs"][:2] == before).all(), "the other half is untouched"
+            assert halved.recv(0) + second == expected
+            assert (halved.buffers.obs["obs"] == whole.buffers.obs["obs"]).all()
+            assert (halved.buffers.truncated == whole.buffers.truncated).all()
+            assert (halved.begun == whole.begun).all()
+
+
+@pytest.mark.parametrize("wrappers", [(), LIFE_LOSS])
+def test_p24_stacking_newest_pictures_elsewhere(wrappers):
+    """What a device does with one picture per step and `begun` is the whole observation."""
+    env = atari("Breakout", wrappers, time_limit=45)
+    make = partial(NativeVector, env, RewardConfig(), 2)
+    with make() as whole, make() as newest:
+        newest.only_newest = True
+        whole.reset(SEEDS[:2])
+        newest.reset(SEEDS[:2])
+        stack = np.zeros_like(whole.buffers.obs["obs"])
+        games = lives_lost = 0
+        for taken in [None, *actions(whole, 60)]:
+            if taken is not None:
+                whole.step(taken)
+                newest.step(taken)
+            games += int(newest.begun.sum())
+            lives_lost += int((newest.buffers.terminated & ~newest.begun).sum())
+            stack[newest.begun] = 0
+            stack[:, :-1] = stack[:, 1:].copy()
+            stack[:, -1] = newest.buffers.obs["obs"][:, -1]
+            assert (stack == whole.buffers.obs["obs"]).all()
+        assert games > 2 and (lives_lost > 0) == bool(wrappers)
+
+
+def test_same_seeds_same_numbers_after_another_reset():
+    with NativeVector(atari("Breakout"), None, 2) as vector:
+        taken = actions(vector, 40)
+        seen = []
+        for _ in range(2):
+            vector.reset(SEEDS[:2])
+            for row in taken:
+                vector.step(row)
+            seen.append(vector.buffers.obs["obs"].copy())
+        assert (seen[0] == seen[1]).all()
+
+
+def test_tapes_are_unknown_and_playing_them_begins_new_episodes():
+    with NativeVector(atari("Pong"), None, 2) as vector:
+        vector.reset(SEEDS[:2])
+        for row in actions(vector, 5):
+            vector.step(row)
+        tapes = vector.tapes()
+        assert tapes == [UNKNOWN] * 2
+        assert not vector.play(tapes).any() and vector.begun.all()
+        assert not vector.buffers.obs["obs"][:, :-1].any(), "a stack that begins"
+        assert not vector.buffers.reward.any()
+
+
+def test_standing_still_is_refused_in_one_sentence():
+    with NativeVector(atari("Pong"), None, 2) as vector:
+        vector.reset(SEEDS[:2])
+        with pytest.raises(UserError, match=r"use env\.backend: sync"):
+            vector.step(np.zeros(2, np.int64), np.array([True, False]))
+        vector.step(np.zeros(2, np.int64), np.array([True, True]))
+
+
+@pytest.mark.parametrize(
+    ("env", "says"),
+    [
+        (EnvConfig(id="CartPole-v1", family="classic"), "no vector environment"),
+        (EnvConfig(id="ALE/Pong-v5", family="gymnasium"), "no vector environment"),
+        (atari("Pong", ({"name": "frame_stack"},)), "the wrapper frame_stack"),
+        (atari("Pong", mode=1), "env.kwargs.mode"),
+        (atari("Pong", ({"name": "time_limit", "steps": 5, "train_only": True},)), "time_limit"),
+    ],
+)
+def test_reasons_against(env, says):
+    assert says in reason_against(env, RewardConfig())
+    with pytest.raises(UserError, match=r"env\.backend: native cannot run this"):
+        NativeVector(env, RewardConfig(), 2)
+
+
+def test_train_only_wrappers_do_not_count_in_evaluation():
+    env = atari("Pong", ({"name": "time_limit", "steps": 5, "train_only": True},))
+    assert reason_against(env, None) == ""
+
+
+def test_signals_read_single_copies():
+    reward = RewardConfig(signals=({"name": "slow", "source": "step_penalty"},))
+    assert "signal slow" in reason_against(atari("Pong"), reward)
