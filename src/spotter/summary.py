@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from spotter.envs.base import family
 from spotter.envs.grade import Grade
+from spotter.fast.network import choose_engine
 from spotter.metrics.alerts import Facts
 from spotter.nets.actor_critic import has_images
 from spotter.rundir.run import Run
@@ -61,6 +62,7 @@ def _leaf(path: str, leaf: Leaf) -> str:
 
 def _training(training: "Training") -> dict[str, str]:
     config = training.config
+    engine = choose_engine(training.policy)
     parameters = sum(parameter.numel() for parameter in training.policy.parameters())
     budget = config.budget.env_steps
     every = config.eval.every_steps
@@ -68,6 +70,7 @@ def _training(training: "Training") -> dict[str, str]:
     return {
         "algorithm": config.algo.name,
         "policy": f"{parameters:,} parameters on {training.device}",
+        "engine": f"{engine.name} ({engine.why})",
         "budget": f"{budget:,} env steps" if budget else "no limit",
         "evaluates": f"{cadence}, {config.eval.episodes} episodes ({config.eval.mode})",
     }

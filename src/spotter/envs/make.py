@@ -64,9 +64,11 @@ def choose_backend(env: EnvConfig, reward: RewardConfig | None = None) -> Backen
     EnvPool has its own versions of the games and cannot be resumed exactly, so it is only used
     when asked for.
     """
-    if env.backend != "auto":
+    # Scores are what Gymnasium's own environments pay, whatever trained the policy.
+    foreign = reward is None and env.backend in ("envpool", "native")
+    if env.backend != "auto" and not foreign:
         return Backend(env.backend, "as configured")
-    if not batch.reason_against(env, reward):
+    if env.count > 1 and not batch.reason_against(env, reward):
         return Backend("batch", "one computation for all copies, equal to single ones bit by bit")
     if reward is not None and not native.reason_against(env, reward):
         return Backend("native", "the emulator's own threads")

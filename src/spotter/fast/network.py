@@ -54,13 +54,29 @@ def reason_against(policy: Policy) -> str:
     return ""
 
 
+class Engine(NamedTuple):
+    """Who computes a policy, and why."""
+
+    name: str
+    why: str
+
+
+def choose_engine(policy: Policy) -> Engine:
+    """What `policy.engine` comes to."""
+    asked = policy.config.engine
+    if asked == "torch":
+        return Engine("torch", "as configured")
+    against = reason_against(policy)
+    if asked == "numpy" and against:
+        raise UserError(f"policy.engine: numpy cannot compute this policy: {against}; use torch")
+    if against:
+        return Engine("torch", against)
+    return Engine("numpy", "small, so gradients derived by hand beat a framework")
+
+
 def twin(policy: Policy) -> "Network | None":
-    """The policy in NumPy, if its config lets us and it can be done."""
-    engine = policy.config.engine
-    reason = "" if engine == "torch" else reason_against(policy)
-    if engine == "numpy" and reason:
-        raise UserError(f"policy.engine: numpy cannot compute this policy: {reason}; use torch")
-    if engine == "torch" or reason:
+    """The policy in NumPy, if that is who computes it."""
+    if choose_engine(policy).name != "numpy":
         return None
     single_thread()
     return Network(policy)

@@ -107,7 +107,7 @@ def test_states_agree_where_observations_are_too_coarse_to_tell(env_id, order):
                 assert second._world.state[list(order), row].tobytes() == state.tobytes()
 
 
-@pytest.mark.parametrize("count", [2, 7, 16, 33])
+@pytest.mark.parametrize("count", [7, 33])
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "Acrobot-v1", "Pendulum-v1"])
 def test_the_number_of_copies_changes_no_bit(env_id, count):
     """NumPy's vectorised functions treat the ends of arrays apart."""

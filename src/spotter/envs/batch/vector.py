@@ -131,7 +131,7 @@ class BatchVector:
         if self._sums.size:
             self._sums += world.info
         if self._steps >= self._deadline:
-            self._cut(active)
+            self._cut()
         if self._any_truncated or _TRUE in buffers.terminated.tobytes():
             return self._finish()
         return []
@@ -150,7 +150,7 @@ class BatchVector:
         self._world.info[:, resting] = 0.0
         self._began[resting] += 1
 
-    def _cut(self, active: Bools | None) -> None:
+    def _cut(self) -> None:
         """Truncate what has reached the time limit, and find out who will be next."""
         left = self._limit - (self._steps - self._began)
         over = left <= 0
