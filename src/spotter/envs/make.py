@@ -1,8 +1,10 @@
 """From an `EnvConfig` to stepping copies: the wrapper stack, and the back-end that runs it."""
 
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
 from typing import Any, Final, NamedTuple
 
@@ -73,7 +75,7 @@ def choose_backend(env: EnvConfig, reward: RewardConfig | None = None) -> Backen
     if reward is not None and not native.reason_against(env, reward):
         return Backend("native", "the emulator's own threads")
     workers = os.cpu_count() or 1
-    if workers > 1 and env.count >= 2 * workers:
+    if workers > 1 and env.count >= 2 * workers and _can_spawn():
         cost = _step_cost_s(env, reward)
         if cost > _WORTH_A_PROCESS_S:
             return Backend("process", f"a step takes {cost * 1e6:.0f} µs, so {workers} workers pay")
@@ -101,6 +103,17 @@ def make_vector(
         workers = env.workers or os.cpu_count() or 1
         return ProcessVector(recipe.build, count, workers, env.restarts, env.timeout_s)
     return SyncVector(recipe.build, count, env.restarts, env.timeout_s)
+
+
+def _can_spawn() -> bool:
+    """Whether a worker can read the user's script again without running it."""
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    if script is None:
+        return True  # a notebook or a console: workers read nothing
+    try:
+        return "__main__" in Path(script).read_text(encoding="utf-8", errors="ignore")
+    except OSError:
+        return False
 
 
 def _step_cost_s(env: EnvConfig, reward: RewardConfig | None) -> float:
