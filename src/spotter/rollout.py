@@ -37,6 +37,9 @@ class Batch:
         return len(self.action)
 
     def select(self, indices: Any) -> "Batch":
+        """Some of the samples; all of them are not put into another order."""
+        if not isinstance(indices, slice) and len(indices) == len(self):
+            return self
         return Batch(
             obs={path: leaf[indices] for path, leaf in self.obs.items()},
             action=self.action[indices],

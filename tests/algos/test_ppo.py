@@ -29,7 +29,7 @@ def test_first_minibatch_has_ratio_one_even_with_running_statistics(
     seen = []
     original = maths.policy_shift
     monkeypatch.setattr(
-        maths, "policy_shift", lambda ratio, clip: seen.append(ratio) or original(ratio, clip)
+        maths, "policy_shift", lambda ratio, *rest: seen.append(ratio) or original(ratio, *rest)
     )
     config = make_config("CartPole-v1", policy={"normalize_obs": "running", "engine": engine})
     with Training(config) as training:

@@ -167,8 +167,10 @@ class PPO:
         metrics |= self.optimizer.gradient_norms()
         metrics |= spread | maths.moments(**{"return": batch.target})
         metrics["value/explained_variance"] = maths.explained_variance(batch.value, batch.target)
-        net = self.network or policy
-        metrics["net/dead_units"] = maths.dead_fraction(net.activations(batch.sample_obs()))
+        units = (
+            self.network.activations() if self.network else policy.activations(batch.sample_obs())
+        )
+        metrics["net/dead_units"] = maths.dead_fraction(units)
         report = {name: float(value) for name, value in metrics.items()}
         self._adapt_rate(report["policy/approx_kl"], progress)
         report |= {
@@ -225,13 +227,14 @@ class PPO:
         part = batch.select(indices.numpy())
         said = net.evaluate(part.obs["x"], part.action, part.mask)
         log_ratio = said.log_prob - part.log_prob
-        shift = F.policy_shift(log_ratio, now.clip)
+        ratio = F.exp(log_ratio)
+        shift = F.policy_shift(log_ratio, now.clip, ratio)
         if may_stop and _too_far(shift, now):
             return None
         advantage = part.advantage
         if config.normalize_advantage == "minibatch":
             advantage = F.standardize(advantage)
-        policy_loss, policy_slope = F.clipped_surrogate_slope(log_ratio, advantage, now.clip)
+        policy_loss, policy_slope = F.clipped_surrogate_slope(ratio, advantage, now.clip)
         value_loss, value_slope = F.value_loss_slope(
             said.raw_value,
             net.normalized(part.target),

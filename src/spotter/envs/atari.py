@@ -24,6 +24,9 @@ from spotter.types import EnvInfo, UserError
 
 SEEDS: Final = 2**31
 """The emulator takes seeds below this."""
+SINGLE_ONLY: Final = ("mode", "difficulty")
+"""Settings that ale-py's vector environment does not have."""
+_LEAST: Final = {"noop_max": 0}
 Pixels = npt.NDArray[np.uint8]
 
 
@@ -50,11 +53,11 @@ def settings(env: EnvConfig) -> Settings:
     """What an id was registered with, changed by `env.kwargs` and `env.time_limit`."""
     registered = {**_spec(env).kwargs}
     del registered["game"]
-    given = {name: value for name, value in env.kwargs.items() if name not in _SINGLE_ONLY}
+    given = {name: value for name, value in env.kwargs.items() if name not in SINGLE_ONLY}
     known = [field.name for field in fields(Settings)]
     for name in given:
         if name not in known:
-            hint = plugins.did_you_mean(name, [*known, *_SINGLE_ONLY])
+            hint = plugins.did_you_mean(name, [*known, *SINGLE_ONLY])
             raise UserError(f"{env.id} has no setting env.kwargs.{name}{hint}")
     chosen = Settings(**{**registered, **given})
     _check(env, chosen)
@@ -62,10 +65,6 @@ def settings(env: EnvConfig) -> Settings:
         return chosen
     frames = env.time_limit * chosen.frameskip
     return replace(chosen, max_num_frames_per_episode=frames)
-
-
-_SINGLE_ONLY: Final = ("mode", "difficulty")
-_LEAST: Final = {"noop_max": 0}
 
 
 def _check(env: EnvConfig, chosen: Settings) -> None:
@@ -107,7 +106,7 @@ def make(env: EnvConfig, render: bool = False) -> Env:
         id=env.id,
         family=env.family,
         kwargs={
-            **{name: env.kwargs[name] for name in _SINGLE_ONLY if name in env.kwargs},
+            **{name: env.kwargs[name] for name in SINGLE_ONLY if name in env.kwargs},
             "repeat_action_probability": chosen.repeat_action_probability,
             "full_action_space": chosen.full_action_space,
             "frameskip": 1,

@@ -47,7 +47,7 @@ def reason_against(env: EnvConfig, reward: RewardConfig | None) -> str:
             return f"the wrapper {wrapper} works on single copies"
     if reward is not None and reward.signals:
         return f"the reward signal {reward.signals[0].name} reads single copies"
-    for name in ("mode", "difficulty"):
+    for name in atari.SINGLE_ONLY:
         if name in env.kwargs:
             return f"env.kwargs.{name} can be set in single copies only"
     return ""
@@ -137,20 +137,19 @@ class NativeVector:
         buffers.truncated[rows] = truncated
         self._score[rows] += reward
         self._length[rows] += 1
-        frame = info["episode_frame_number"]
-        begun = terminated | truncated
-        if not begun.any():
-            self.begun[rows] = False
-            self._frame[rows] = frame
-            return []
-        return self._end(rows, obs, begun, info)
+        ended = terminated | truncated
+        if ended.any():
+            return self._end(rows, obs, ended, info)
+        self.begun[rows] = False
+        self._frame[rows] = info["episode_frame_number"]
+        return []
 
     def _end(
         self, rows: slice, obs: npt.NDArray[Any], ended: Bools, info: dict[str, Any]
     ) -> list[Episode]:
         """Some of a group's rows ended; after a lost life the frame counter runs on."""
         frame = info["episode_frame_number"]
-        runs_on = ended & (frame > self._frame[rows]) if self._loses_lives else ~ended & False
+        runs_on = ended & (frame > self._frame[rows]) & self._loses_lives
         begun = ended & ~runs_on
         final = self.buffers.final_obs["obs"][rows]
         final[runs_on] = obs[runs_on]

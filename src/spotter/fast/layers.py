@@ -45,6 +45,12 @@ class Scratch:
         return self._memory[:count]
 
 
+@cache
+def shared_scratch(width: int, use: str) -> Scratch:
+    """For values nobody needs any more when the next layer comes: they stay in the cache."""
+    return Scratch(width)
+
+
 @dataclass(frozen=True)
 class Activation:
     """`apply(z, out)`, and `slope(z, h, out)`, its derivative at z where h is its value."""
@@ -149,7 +155,8 @@ class Layer:
         self._activation = ACTIVATIONS[type(activation)]
         self.gradients: dict[str, Floats] = {}
         width = linear.out_features
-        self._out, self._pre, self._slope = Scratch(width), Scratch(width), Scratch(width)
+        self._out, self._pre = Scratch(width), Scratch(width)
+        self._slope = shared_scratch(width, "slope")
 
     def forward(self, x: Any) -> Floats:
         """`x`: [B, in] floats, or [B, k] places of ones in otherwise empty rows."""
@@ -205,7 +212,11 @@ class Tower:
             assert isinstance(linear, nn.Linear)
             assert norm is None or isinstance(norm, nn.LayerNorm)
             self.layers.append(Layer(linear, norm, modules.pop(0)))
-        self._between = [Scratch(layer.weight.shape[1]) for layer in self.layers]
+        # layers take turns, so two are enough for all of them
+        self._between = [
+            shared_scratch(layer.weight.shape[1], f"between {index % 2}")
+            for index, layer in enumerate(self.layers)
+        ]
 
     def forward(self, x: Any) -> Any:
         for layer in self.layers:

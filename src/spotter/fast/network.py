@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from spotter.fast import heads
 from spotter.fast.blas import single_thread
-from spotter.fast.layers import ACTIVATIONS, Floats, Scratch, Tower, view
+from spotter.fast.layers import ACTIVATIONS, Floats, Tower, shared_scratch, view
 from spotter.nets.actor_critic import Binary, Body, OneHot, Policy
 from spotter.nets.normalize import BoundsNorm, RunningNorm
 from spotter.types import Leaf, UserError
@@ -98,8 +98,8 @@ class Network:
             view(policy.value_head.weight),
             view(policy.value_head.bias),
         )
-        self._d_actor = Scratch(self._policy_weight.shape[1])
-        self._d_critic = Scratch(self._value_weight.shape[1])
+        self._d_actor = shared_scratch(self._policy_weight.shape[1], "actor")
+        self._d_critic = shared_scratch(self._value_weight.shape[1], "critic")
         self._gradients: dict[str, Floats] = {}
 
     def bind(self, gradient: Callable[[Tensor], Tensor]) -> None:
@@ -198,14 +198,10 @@ class Network:
         normalized: Floats = (value - norm.mean.numpy()) / norm.std.numpy()
         return normalized
 
-    def activations(self, obs: Arrays) -> list[Floats]:
-        """Outputs of every activation layer; `obs` holds what `inputs` returned as `x`."""
-        x = obs["x"]
-        self.actor.forward(x)
-        if self.policy.shared:
-            return self.actor.outputs()
-        self.critic.forward(x)
-        return [*self.actor.outputs(), *self.critic.outputs()]
+    def activations(self) -> list[Floats]:
+        """Outputs of every activation layer for the samples evaluated last."""
+        towers = [self.actor] if self.policy.shared else [self.actor, self.critic]
+        return [layer for tower in towers for layer in tower.outputs()]
 
     def _out(self, features: Floats, mask: npt.NDArray[np.bool_] | None) -> Floats:
         """What the policy head puts out, [entries, B]."""

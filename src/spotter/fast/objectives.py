@@ -1,7 +1,7 @@
 """What `functional.py` says about tensors, about arrays; and the slopes of the losses.
 
 Names and meanings are the same, so an algorithm reads alike on either path. Functions that end in
-`_slope` return a loss together with its derivative by the first argument.
+`_slope` return a loss together with its derivative.
 """
 
 import math
@@ -96,11 +96,12 @@ def standardize(x: Floats) -> Floats:
     return centred
 
 
-def clipped_surrogate_slope(
-    log_ratio: Floats, advantage: Floats, clip: float
-) -> tuple[float, Floats]:
-    """PPO's pessimistic policy loss, a mean over [B]."""
-    ratio = np.exp(log_ratio)
+def exp(x: Floats) -> Floats:
+    return np.exp(x)
+
+
+def clipped_surrogate_slope(ratio: Floats, advantage: Floats, clip: float) -> tuple[float, Floats]:
+    """PPO's pessimistic policy loss, a mean over [B]; the slope is by the ratio's logarithm."""
     plain = ratio * advantage
     held = ratio.clip(1 - clip, 1 + clip) * advantage
     loss = -mean(np.minimum(plain, held))
@@ -144,9 +145,9 @@ def _error(difference: Floats, huber_delta: float | None) -> tuple[Floats, Float
     return loss, difference.clip(-delta, delta)
 
 
-def policy_shift(log_ratio: Floats, clip: float) -> dict[str, float]:
+def policy_shift(log_ratio: Floats, clip: float, ratio: Floats | None = None) -> dict[str, float]:
     """How far the policy moved from the one that collected: two KL estimates, clip fraction."""
-    change = np.exp(log_ratio) - 1
+    change = (np.exp(log_ratio) if ratio is None else ratio) - 1
     return {
         "policy/kl": -mean(log_ratio),
         "policy/approx_kl": mean(change - log_ratio),

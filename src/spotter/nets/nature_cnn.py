@@ -2,7 +2,8 @@
 
 import math
 
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional
 
 from spotter.config import PolicyConfig
 from spotter.nets.layers import ACTIVATIONS, initialized
@@ -21,7 +22,33 @@ def build(shape: tuple[int, ...], config: PolicyConfig) -> nn.Module:
     activation = ACTIVATIONS[config.activation or "relu"]
     layers: list[nn.Module] = []
     for filters, kernel, stride in ((32, 8, 4), (64, 4, 2), (64, 3, 1)):
-        conv = nn.Conv2d(channels, filters, kernel, stride)
+        conv = (nn.Conv2d if layers else FoldedConv)(channels, filters, kernel, stride)
         layers += [initialized(conv, math.sqrt(2), config.orthogonal), activation()]
         channels = filters
     return nn.Sequential(*layers, nn.Flatten())
+
+
+class FoldedConv(nn.Conv2d):
+    """A strided convolution over few channels that a GPU computes as an unstrided one over many.
+
+    Each stride × stride block of pixels becomes one pixel with all their channels: the same sums,
+    in a shape that matrix units are made for. CPUs gain nothing and convolve plainly.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        stride, kernel = self.stride[0], self.kernel_size[0]
+        height, width = x.shape[2:]
+        if not x.is_cuda or kernel % stride or height % stride or width % stride:
+            return super().forward(x)
+        return folded(x, self.weight, self.bias, stride)
+
+
+def folded(x: Tensor, weight: Tensor, bias: Tensor | None, stride: int) -> Tensor:
+    """conv2d(x, weight, bias, stride), where `stride` divides kernel and image."""
+    rows, channels, height, width = x.shape
+    filters, _, kernel, _ = weight.shape
+    h, w, k = height // stride, width // stride, kernel // stride
+    blocks = x.reshape(rows, channels, h, stride, w, stride).permute(0, 2, 4, 3, 5, 1)
+    blocks = blocks.reshape(rows, h, w, -1).permute(0, 3, 1, 2)
+    weight = weight.reshape(filters, channels, k, stride, k, stride).permute(0, 3, 5, 1, 2, 4)
+    return functional.conv2d(blocks, weight.reshape(filters, -1, k, k), bias)
