@@ -52,7 +52,9 @@ class Batch:
 
     def sample_obs(self) -> Mapping[str, Numbers]:
         """Enough observations for a diagnosis, spread evenly."""
-        stride = max(1, len(self) // _DIAGNOSTIC_SAMPLES)
+        stride = len(self) // _DIAGNOSTIC_SAMPLES
+        if stride < 2:
+            return self.obs
         return {path: leaf[::stride] for path, leaf in self.obs.items()}
 
 

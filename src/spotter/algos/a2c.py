@@ -86,10 +86,8 @@ class A2C:
         metrics |= self.optimizer.gradient_norms()
         metrics |= spread | maths.moments(**{"return": batch.target})
         metrics["value/explained_variance"] = maths.explained_variance(batch.value, batch.target)
-        units = (
-            self.network.activations() if self.network else policy.activations(batch.sample_obs())
-        )
-        metrics["net/dead_units"] = maths.dead_fraction(units)
+        net = self.network or policy
+        metrics["net/dead_units"] = maths.dead_fraction(net.activations(batch.sample_obs()))
         return {name: float(value) for name, value in metrics.items()}
 
     def _torch_step(self, batch: Batch, progress: Progress) -> dict[str, Any]:

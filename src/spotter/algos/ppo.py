@@ -167,10 +167,8 @@ class PPO:
         metrics |= self.optimizer.gradient_norms()
         metrics |= spread | maths.moments(**{"return": batch.target})
         metrics["value/explained_variance"] = maths.explained_variance(batch.value, batch.target)
-        units = (
-            self.network.activations() if self.network else policy.activations(batch.sample_obs())
-        )
-        metrics["net/dead_units"] = maths.dead_fraction(units)
+        net = self.network or policy
+        metrics["net/dead_units"] = maths.dead_fraction(net.activations(batch.sample_obs()))
         report = {name: float(value) for name, value in metrics.items()}
         self._adapt_rate(report["policy/approx_kl"], progress)
         report |= {

@@ -101,6 +101,8 @@ class Network:
         self._d_actor = shared_scratch(self._policy_weight.shape[1], "actor")
         self._d_critic = shared_scratch(self._value_weight.shape[1], "critic")
         self._gradients: dict[str, Floats] = {}
+        self._latest: npt.NDArray[Any] | None = None
+        """What `evaluate` saw last."""
 
     def bind(self, gradient: Callable[[Tensor], Tensor]) -> None:
         """Say where the gradient of each parameter shall go."""
@@ -154,6 +156,7 @@ class Network:
         action: npt.NDArray[Any],
         mask: npt.NDArray[np.bool_] | None,
     ) -> Evaluated:
+        self._latest = x
         features = self._features = self.actor.forward(x)
         self.distribution.read(self._out(features, mask))
         raw_value = self._raw_value(features if self.policy.shared else self.critic.forward(x))
@@ -198,9 +201,12 @@ class Network:
         normalized: Floats = (value - norm.mean.numpy()) / norm.std.numpy()
         return normalized
 
-    def activations(self) -> list[Floats]:
-        """Outputs of every activation layer for the samples evaluated last."""
+    def activations(self, obs: Arrays) -> list[Floats]:
+        """Outputs of every activation layer; `obs` holds what `inputs` returned as `x`."""
         towers = [self.actor] if self.policy.shared else [self.actor, self.critic]
+        if obs["x"] is not self._latest:
+            for tower in towers:
+                tower.forward(obs["x"])
         return [layer for tower in towers for layer in tower.outputs()]
 
     def _out(self, features: Floats, mask: npt.NDArray[np.bool_] | None) -> Floats:
