@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: train test soak lint learn format schema clean
+.PHONY: train test soak lint learn bench format schema clean
 
 train: $(READY)
 	$(BIN)/spotter train CartPole-v1:ppo
@@ -26,6 +26,10 @@ lint: $(READY)
 # Trains every recipe over three seeds and checks what it promises; under an hour on two cores.
 learn: $(READY)
 	$(BIN)/python benchmarks/learn.py --write docs/results.md
+
+# Spotter and its peers on the same work, in turn; more than an hour, on an idle machine.
+bench: $(READY)
+	$(BIN)/python benchmarks/peers/run.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -192,7 +192,7 @@ def train(
         scorer = make_scorer(config, training.vector.spaces, interrupts.stopping)
         stack.enter_context(scorer)
         notes = [*_copies_warning(config), *_set_out(training, interventions, origin)]
-        grade = resume_grade(config.env, config.reward)
+        grade = resume_grade(config.env, config.reward, training.backend.name)
         run = new_run() if new_run else None
         stack.enter_context(_outcome(run))
         if run:

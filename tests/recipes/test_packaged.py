@@ -15,6 +15,8 @@ ADDRESSES = [
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_recipe_trains_and_is_scored(address):
     short = {"budget": {"env_steps": 1}, "eval": {"every_steps": None, "episodes": 2}}
+    if address.startswith("ALE/"):  # a game takes minutes
+        short |= {"env": {"count": 8, "time_limit": 20}, "algo": {"steps": 8, "minibatch": 64}}
     resolved = resolve(address, short)
     result = train(resolved.config)
     assert result.reason == "budget"

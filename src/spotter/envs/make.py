@@ -137,8 +137,10 @@ def _step_cost_s(env: EnvConfig, reward: RewardConfig | None) -> float:
     return float(np.median(costs))
 
 
-def resume_grade(env: EnvConfig, reward: RewardConfig) -> Grade:
+def resume_grade(env: EnvConfig, reward: RewardConfig, backend: str = "sync") -> Grade:
     """Whether copies can be brought back to where a checkpoint found them, by trying."""
+    if backend in ("native", "envpool"):
+        return Grade("episode boundary", f"{backend} copies cannot be put back into an episode")
     return try_out(Recipe(env, reward.signals).build, env.id)
 
 
