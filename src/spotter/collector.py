@@ -47,7 +47,7 @@ class Collector:
         """`network`: the policy's twin, if NumPy shall act."""
         self.vector, self.policy, self.mixer = vector, policy, mixer
         self._network = network
-        self._gamma = gamma
+        self._gamma, self._gamma_now = gamma, 0.0
         self._device = device
         self._generator = torch.Generator(device=device).manual_seed(policy_seed)
         self._seeds = list(seeds)
@@ -71,7 +71,7 @@ class Collector:
         """Exactly `steps` vector steps; episodes run on from one rollout into the next."""
         rollout = self._storage(steps)
         rollout.whole, rollout.lost = True, []
-        self._start()
+        self._start(progress)
         if self._network is not None:
             self._noise = self._network.draw(steps, self.vector.count, self._generator)[::-1]
         for t in range(steps):
@@ -85,7 +85,7 @@ class Collector:
 
         Episodes must be at their start, so one collector is used in one way only.
         """
-        self._start()
+        self._start(progress)
         self._whole_episodes = True
         left = np.full(self.vector.count, episodes)
         rollout = self._storage(256)
@@ -143,8 +143,9 @@ class Collector:
             written.obs[path].copy_(leaf)
         return larger
 
-    def _start(self) -> None:
+    def _start(self, progress: Progress) -> None:
         self._truncations = []
+        self._gamma_now = self._gamma.at(progress)
 
     def _step(self, rollout: Rollout, t: int, progress: Progress, active: Bools | None) -> None:
         began = perf_counter()
@@ -209,10 +210,10 @@ class Collector:
         active: Bools | None,
     ) -> None:
         lost = None
-        if buffers.lost.any():
+        if _any(buffers.lost):
             lost = buffers.lost if active is None else buffers.lost & active
             active = ~buffers.lost if active is None else active & ~buffers.lost
-        reward, parts = self.mixer.mix(buffers, self._gamma.at(progress), progress, active)
+        reward, parts = self.mixer.mix(buffers, self._gamma_now, progress, active)
         self._parts += parts
         host = rollout.host
         host["reward"][t] = reward
@@ -221,7 +222,7 @@ class Collector:
         host["valid"][t] = True if active is None else active
         if active is not None:
             rollout.whole = rollout.whole and bool(active.all())
-        if buffers.truncated.any():
+        if _any(buffers.truncated):
             for row in np.flatnonzero(buffers.truncated):
                 final = {path: leaf[row].copy() for path, leaf in buffers.final_obs.items()}
                 self._truncations.append((t, int(row), final))
@@ -337,6 +338,11 @@ class Collector:
         if begun:
             self.vector.play([fresh[row] if row in begun else tapes[row] for row in everyone])
         return begun
+
+
+def _any(flags: Bools) -> bool:
+    """`flags.any()` for few of them, several times faster."""
+    return b"\x01" in flags.tobytes()
 
 
 def _tape_data(tape: Tape) -> dict[str, Any]:

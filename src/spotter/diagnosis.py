@@ -25,6 +25,8 @@ _MOST_NUMBERS: Final = 50_000
 
 def statistics(rollout: Rollout, policy: Policy) -> dict[str, float]:
     """Inputs, outputs and rewards of one rollout, by declared metric name."""
+    if rollout.on_cpu:
+        rollout = rollout.arrays()
     batch = rollout.flatten(rollout.reward, rollout.reward)
     action = policy.spaces.action
     taken, reward = _array(batch.action), _array(batch.advantage)  # as given to flatten above
@@ -44,7 +46,9 @@ def statistics(rollout: Rollout, policy: Policy) -> dict[str, float]:
     return report
 
 
-def _array(x: Tensor) -> npt.NDArray[Any]:
+def _array(x: Any) -> npt.NDArray[Any]:
+    if isinstance(x, np.ndarray):
+        return x
     array: npt.NDArray[Any] = x.detach().cpu().numpy()
     return array
 
@@ -54,7 +58,7 @@ def _some_numbers(batch: Batch) -> npt.NDArray[np.float32]:
     found = []
     for leaf in batch.sample_obs().values():
         flat = leaf.reshape(-1)
-        some = flat[:: max(1, flat.numel() // _MOST_NUMBERS)]
+        some = flat[:: max(1, len(flat) // _MOST_NUMBERS)]
         found.append(_array(some).astype(np.float32))
     return np.concatenate(found)
 

@@ -50,23 +50,42 @@ class RewardMixer:
         active: npt.NDArray[np.bool_] | None = None,
     ) -> tuple[Doubles, Doubles]:
         """The reward [N] of this step, and its weighted parts [N, parts] before scale and clip."""
+        config = self._config
+        if not self._kinds:
+            reward = config.weight.at(progress) * buffers.reward
+            parts = reward[:, None]
+            if active is not None:
+                reward[~active] = 0.0
+        else:
+            parts = self._parts(buffers, gamma, progress, active)
+            reward = parts.sum(axis=1)
+        if self.scaler is not None:
+            ended = buffers.terminated | buffers.truncated | buffers.lost
+            reward = self.scaler.scale(reward, ended, gamma, active)
+        if config.scale != 1.0:
+            reward = reward * config.scale
+        if config.clip is not None:
+            reward = reward.clip(-config.clip, config.clip)
+        return reward, parts
+
+    def _parts(
+        self,
+        buffers: Buffers,
+        gamma: float,
+        progress: Progress,
+        active: npt.NDArray[np.bool_] | None,
+    ) -> Doubles:
+        """[N, parts]: the environment's own reward and every signal, weighted."""
         ended = buffers.terminated | buffers.truncated | buffers.lost
         parts = np.empty((len(buffers.reward), len(self.names)))
         parts[:, 0] = self._config.weight.at(progress) * buffers.reward
         for i, signal in enumerate(self._config.signals):
             amount = self._amount(i, buffers, gamma, active)
             parts[:, 1 + i] = signal.weight.at(progress) * amount
-        if self._kinds:
-            self._potential[...] = np.where(ended[:, None], buffers.signals_start, buffers.signals)
+        self._potential[...] = np.where(ended[:, None], buffers.signals_start, buffers.signals)
         if active is not None:
             parts[~active] = 0.0
-        reward = parts.sum(axis=1)
-        if self.scaler is not None:
-            reward = self.scaler.scale(reward, ended, gamma, active)
-        reward = reward * self._config.scale
-        if self._config.clip is not None:
-            reward = reward.clip(-self._config.clip, self._config.clip)
-        return reward, parts
+        return parts
 
     def state(self) -> dict[str, Any]:
         """What a mixer needs to go on where this one is."""

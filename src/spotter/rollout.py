@@ -86,17 +86,17 @@ class Rollout:
         self.valid = block(dtype=torch.bool)
         """False where a copy had already played its share (whole-episode collecting only)."""
         self.mask = block(action.mask_size, dtype=torch.bool) if has_mask else None
-        self._on_cpu = device.type == "cpu"
+        self.on_cpu = device.type == "cpu"
         self.host = {name: self._host_array(name) for name in _OUTCOMES}
         """What the environments say, as arrays; see `upload`."""
 
     def _host_array(self, name: str) -> npt.NDArray[Any]:
         block: Tensor = getattr(self, name)
-        return block.numpy() if self._on_cpu else block.cpu().numpy()
+        return block.numpy() if self.on_cpu else block.cpu().numpy()
 
     def upload(self) -> None:
         """Bring what was written to `host` to the device; on the CPU it is the same memory."""
-        if not self._on_cpu:
+        if not self.on_cpu:
             for name, array in self.host.items():
                 getattr(self, name).copy_(torch.from_numpy(array))
 
@@ -106,7 +106,7 @@ class Rollout:
         view.steps, view.count = steps, self.count
         view.whole, view.lost = self.whole, self.lost
         view.obs = {path: leaf[:steps] for path, leaf in self.obs.items()}
-        view._arrays, view._on_cpu = None, self._on_cpu
+        view._arrays, view.on_cpu = None, self.on_cpu
         view.host = {name: array[:steps] for name, array in self.host.items()}
         for name in (*_NUMBERS, *_FLAGS):
             setattr(view, name, getattr(self, name)[:steps])
