@@ -1,13 +1,16 @@
 """The wrapper stack, what is left out in evaluation, and refusals in one sentence."""
 
+import sys
+
 import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces as gs
 
-from spotter.config import RewardConfig
+from spotter.config import EnvConfig, RewardConfig
+from spotter.envs import make
 from spotter.envs.base import registered_info, threshold
-from spotter.envs.make import check_copies_differ, make_vector, resume_grade
+from spotter.envs.make import check_copies_differ, choose_backend, make_vector, resume_grade
 from spotter.types import UserError
 from tests.envs.helpers import config, vector, zeros
 
@@ -232,3 +235,70 @@ def test_an_environment_that_fails_has_no_exact_grade():
     assert grade.grade == "episode boundary"
     assert "could not be tried out: EnvError: " in grade.why
     assert "\n" not in grade.why
+
+
+PLAIN = RewardConfig()
+
+
+class TestChoosingABackEnd:
+    """`auto` takes the fastest that changes no number."""
+
+    CARTPOLE = EnvConfig(id="CartPole-v1", family="classic", count=8)
+    LANDER = EnvConfig(id="LunarLander-v3", family="box2d", count=64)
+
+    def chosen(self, env, reward=PLAIN, **changes):
+        return choose_backend(env.model_copy(update=changes), reward).name
+
+    def test_simple_environments_step_together(self):
+        assert self.chosen(self.CARTPOLE) == "batch"
+        assert self.chosen(self.CARTPOLE, None) == "batch"
+
+    def test_one_copy_gains_nothing_by_that(self):
+        assert self.chosen(self.CARTPOLE, count=1) == "sync"
+
+    def test_signals_look_at_single_copies(self):
+        reward = RewardConfig(signals=[{"source": "step_penalty"}])
+        assert self.chosen(self.CARTPOLE, reward) == "sync"
+
+    def test_what_was_asked_for_is_taken(self):
+        assert self.chosen(self.CARTPOLE, backend="sync") == "sync"
+        assert self.chosen(self.CARTPOLE, backend="process") == "process"
+
+    @pytest.mark.parametrize("backend", ["envpool", "native"])
+    def test_scores_come_from_gymnasiums_own_environments(self, backend):
+        assert self.chosen(self.CARTPOLE, None, backend=backend) == "batch"
+
+    def test_envpool_is_never_taken_unasked(self):
+        assert self.chosen(self.LANDER) in ("sync", "process")
+
+    @pytest.mark.parametrize(("cost_s", "expected"), [(1e-3, "process"), (1e-6, "sync")])
+    def test_workers_are_for_slow_steps(self, monkeypatch, cost_s, expected):
+        monkeypatch.setattr(make, "_step_cost_s", lambda env, reward: cost_s)
+        monkeypatch.setattr(make.os, "cpu_count", lambda: 2)
+        assert self.chosen(self.LANDER) == expected
+        monkeypatch.setattr(make.os, "cpu_count", lambda: 1)
+        assert self.chosen(self.LANDER) == "sync"
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [("train()", "sync"), ("if __name__ == '__main__':\n    train()", "process")],
+    )
+    def test_a_script_that_workers_would_run_again_gets_none(
+        self, monkeypatch, tmp_path, text, expected
+    ):
+        script = tmp_path / "script.py"
+        script.write_text(text)
+        monkeypatch.setattr(sys.modules["__main__"], "__file__", str(script))
+        monkeypatch.setattr(make, "_step_cost_s", lambda env, reward: 1e-3)
+        monkeypatch.setattr(make.os, "cpu_count", lambda: 2)
+        assert self.chosen(self.LANDER) == expected
+
+    def test_a_back_end_that_cannot_do_it_says_why(self):
+        env = self.CARTPOLE.model_copy(update={"backend": "native"})
+        with pytest.raises(UserError, match="native"):
+            make.make_vector(env, RewardConfig())
+
+    def test_copies_of_other_back_ends_resume_at_episode_boundaries(self):
+        grade = make.resume_grade(self.CARTPOLE, RewardConfig(), "envpool")
+        assert grade.grade == "episode boundary"
+        assert make.resume_grade(self.CARTPOLE, RewardConfig(), "batch").grade == "exact"
