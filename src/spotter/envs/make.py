@@ -23,7 +23,7 @@ from spotter.envs.slices import Copy
 from spotter.envs.vector import SyncVector, VectorEnv
 
 _TRIAL_STEPS: Final = 64
-_WORTH_A_PROCESS_S: Final = 40e-6  # below, telling a worker costs more than it saves
+_TALKING_S: Final = 600e-6  # what a step of all copies loses by telling workers and waiting
 UNLIMITED_CUT: Final = 10_000
 """Decisions after which evaluation cuts an episode that nothing else would ever end."""
 
@@ -77,7 +77,7 @@ def choose_backend(env: EnvConfig, reward: RewardConfig | None = None) -> Backen
     workers = os.cpu_count() or 1
     if workers > 1 and env.count >= 2 * workers and _can_spawn():
         cost = _step_cost_s(env, reward)
-        if cost > _WORTH_A_PROCESS_S:
+        if env.count * cost * (1 - 1 / workers) > _TALKING_S:
             return Backend("process", f"a step takes {cost * 1e6:.0f} µs, so {workers} workers pay")
     return Backend("sync", "steps are too short to share among processes")
 
