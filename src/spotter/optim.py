@@ -12,12 +12,13 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from spotter import functional as F
 from spotter.config import AlgoConfig
+from spotter.fast import kernels, plain
+from spotter.fast.plain import Floats
 from spotter.nets.actor_critic import Policy
 from spotter.types import Progress
 
@@ -25,7 +26,6 @@ _EPS: Final = 1e-5
 _BETAS: Final = (0.9, 0.999)
 _RMS_DECAY: Final = 0.99
 _WEIGHT_DECAY: Final = 0.01
-Floats = npt.NDArray[np.float32]
 
 
 class Optimizer:
@@ -76,24 +76,15 @@ class Optimizer:
 
     def apply_numpy(self, progress: Progress) -> float:
         """`apply` without the overhead of small tensors; on the CPU."""
-        flat, gradient, scratch = self._arrays
-        norm = math.sqrt(float(np.dot(gradient, gradient)))
+        flat, gradient = self._arrays
         limit = self.config.max_grad_norm
-        if limit is not None:
-            gradient *= np.float32(min(1.0, limit.at(progress) / (norm + 1e-6)))
-        change = self.rule.change_numpy(flat, gradient, scratch)
-        lr, critic_lr = self._rates
-        if lr == critic_lr:
-            change *= np.float32(lr)
-        else:
-            change[: self._split] *= np.float32(lr)
-            change[self._split :] *= np.float32(critic_lr)
-        flat -= change
+        norm = kernels.clip(gradient, math.inf if limit is None else limit.at(progress))
+        self.rule.step_numpy(flat, gradient, self._split, *self._rates)
         return norm
 
     @cached_property
-    def _arrays(self) -> tuple[Floats, Floats, Floats]:
-        return self.flat.numpy(), self.gradient.numpy(), np.empty(len(self.flat), np.float32)
+    def _arrays(self) -> tuple[Floats, Floats]:
+        return self.flat.numpy(), self.gradient.numpy()
 
     def gradient_of(self, parameter: Tensor) -> Tensor:
         """Where a parameter's gradient lies within `gradient`."""
@@ -149,10 +140,11 @@ class Sgd:
         """What to subtract, times the learning rate."""
         return gradient
 
-    def change_numpy(self, flat: Floats, gradient: Floats, out: Floats) -> Floats:
-        """`change` for arrays, written to `out`."""
-        out[:] = gradient
-        return out
+    def step_numpy(
+        self, flat: Floats, gradient: Floats, split: int, lr: float, critic_lr: float
+    ) -> None:
+        """`change` for arrays, and made at once; from `split` on with `critic_lr`."""
+        plain.descend(flat, gradient.copy(), split, lr, critic_lr)
 
 
 class RmsProp:
@@ -165,19 +157,11 @@ class RmsProp:
         self.square.mul_(_RMS_DECAY).addcmul_(gradient, gradient, value=1 - _RMS_DECAY)
         return gradient / self.square.sqrt().add_(_EPS)
 
-    def change_numpy(self, flat: Floats, gradient: Floats, out: Floats) -> Floats:
-        _blend_squares(self.square.numpy(), gradient, _RMS_DECAY, out)
-        np.sqrt(self.square.numpy(), out=out)
-        out += _EPS
-        return np.divide(gradient, out, out=out)
-
-
-def _blend_squares(square: Floats, gradient: Floats, decay: float, scratch: Floats) -> None:
-    """A running mean of squares takes in one more."""
-    square *= np.float32(decay)
-    np.multiply(gradient, gradient, out=scratch)
-    scratch *= np.float32(1 - decay)
-    square += scratch
+    def step_numpy(
+        self, flat: Floats, gradient: Floats, split: int, lr: float, critic_lr: float
+    ) -> None:
+        square = self.square.numpy()
+        kernels.rmsprop(flat, gradient, square, split, lr, critic_lr, _RMS_DECAY, _EPS)
 
 
 class Adam:
@@ -199,22 +183,23 @@ class Adam:
         change = torch.div(self.mean, spread).div_(1 - first**self.steps)
         return change.add_(flat, alpha=self.decay) if self.decay else change
 
-    def change_numpy(self, flat: Floats, gradient: Floats, out: Floats) -> Floats:
-        first, second = _BETAS
+    def step_numpy(
+        self, flat: Floats, gradient: Floats, split: int, lr: float, critic_lr: float
+    ) -> None:
         self.steps += 1
-        mean, square = self.mean.numpy(), self.square.numpy()
-        np.subtract(gradient, mean, out=out)
-        out *= np.float32(1 - first)
-        mean += out
-        _blend_squares(square, gradient, second, out)
-        np.sqrt(square, out=out)
-        # (m / c₁) / (√v / √c₂ + ε), with c₁ and √c₂ moved to where they cost nothing
-        out *= np.float32((1 - first**self.steps) / math.sqrt(1 - second**self.steps))
-        out += np.float32(_EPS * (1 - first**self.steps))
-        np.divide(mean, out, out=out)
-        if self.decay:
-            out += np.float32(self.decay) * flat
-        return out
+        kernels.adam(
+            flat,
+            gradient,
+            self.mean.numpy(),
+            self.square.numpy(),
+            split,
+            lr,
+            critic_lr,
+            self.steps,
+            *_BETAS,
+            _EPS,
+            self.decay,
+        )
 
 
 class AdamW(Adam):

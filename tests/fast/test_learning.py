@@ -6,6 +6,8 @@ import torch
 from spotter.config import validate
 from spotter.training import Training
 
+pytestmark = pytest.mark.usefixtures("primitives")
+
 ENVS = {
     "CartPole-v1": {"family": "classic"},
     "Pendulum-v1": {"family": "classic"},

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from spotter import functional as reference
 from spotter.fast import objectives as F
 
+pytestmark = pytest.mark.usefixtures("primitives")
+
 
 def arrays(seed, *shape, count=1):
     draw = np.random.default_rng(seed)

@@ -1,8 +1,9 @@
 """Action heads in NumPy with hand-derived gradients: the twins of `nets/heads.py`.
 
 Everything lies transposed, [entries, B]: reductions over a handful of entries are then a few
-operations on long rows instead of very many on short ones. `read` takes what the head's linear
-layer put out; the methods after it speak about that. Masked entries have probability 0.
+operations on long rows instead of very many on short ones. `evaluate` takes what the head's linear
+layer put out and returns log-probabilities of actions and entropies, both [B]; `slope` speaks about
+what it saw. Masked entries have probability 0.
 
 Choosing needs no probabilities: `draw` takes random numbers for several vector steps off the
 stream, in the order in which the reference would, and `choose` makes actions of one step's share.
@@ -15,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from spotter.fast import kernels
+from spotter.fast.plain import Floats
 from spotter.types import ActionSpec
 
-Floats = npt.NDArray[np.float32]
 Noise = Any
 """One vector step's random numbers, in whatever shape the head likes."""
 _HALF_LOG_2PI: Final = 0.5 * math.log(2 * math.pi)
@@ -43,36 +45,27 @@ class Categorical:
         best: npt.NDArray[np.int64] = (out if noise is None else out + noise).argmax(axis=0)
         return best
 
-    def read(self, out: Floats) -> None:
+    def evaluate(self, out: Floats, action: npt.NDArray[Any]) -> tuple[Floats, Floats]:
         out = out[self._axis]
-        shifted = out - out.max(axis=0)
-        weights = np.exp(shifted)
-        total = np.add.reduce(weights, axis=0)
-        self.log_probs = np.subtract(shifted, np.log(total), out=shifted)
-        self.probs = np.divide(weights, total, out=weights)
-        self._rows = np.arange(out.shape[1])
-
-    def log_prob(self, action: npt.NDArray[Any]) -> Floats:
         self._action = action
-        chosen: Floats = self.log_probs[action, self._rows]
-        return chosen
-
-    def entropy(self) -> Floats:
-        entropy: Floats = -np.add.reduce(self.probs * self.log_probs, axis=0)
-        self._entropy = entropy
-        return entropy
+        self._log_probs, self._probs = np.empty_like(out), np.empty_like(out)
+        log_prob = np.empty(len(action), np.float32)
+        self._entropy = np.empty_like(log_prob)
+        kernels.categorical(out, action, self._log_probs, self._probs, log_prob, self._entropy)
+        return log_prob, self._entropy
 
     def slope(self, of_log_prob: Floats, of_entropy: float) -> Floats:
-        """Derivative by `out`, given those by `log_prob(action)` and by each row's entropy."""
-        if of_entropy:
-            # in this order: a masked entry's huge logarithm meets its probability of 0 first
-            slope: Floats = self.probs * (self.log_probs + self._entropy)
-            slope *= np.float32(of_entropy)
-            slope += self.probs * of_log_prob
-        else:
-            slope = self.probs * of_log_prob
-        np.negative(slope, out=slope)
-        slope[self._action, self._rows] += of_log_prob
+        """Derivative by `out`, given those by each row's log-probability and entropy."""
+        slope = np.empty_like(self._probs)
+        kernels.categorical_slope(
+            self._log_probs,
+            self._probs,
+            self._action,
+            self._entropy,
+            of_log_prob,
+            of_entropy,
+            slope,
+        )
         return slope
 
 
@@ -91,18 +84,10 @@ class MultiCategorical:
         chosen = [part.choose(out, own) for part, own in zip(self._parts, noises, strict=True)]
         return np.stack(chosen, -1)
 
-    def read(self, out: Floats) -> None:
-        for part in self._parts:
-            part.read(out)
-
-    def log_prob(self, action: npt.NDArray[Any]) -> Floats:
-        chosen = [part.log_prob(action[:, i]) for i, part in enumerate(self._parts)]
-        total: Floats = np.add.reduce(chosen, axis=0)
-        return total
-
-    def entropy(self) -> Floats:
-        total: Floats = np.add.reduce([part.entropy() for part in self._parts], axis=0)
-        return total
+    def evaluate(self, out: Floats, action: npt.NDArray[Any]) -> tuple[Floats, Floats]:
+        found = [part.evaluate(out, action[:, i]) for i, part in enumerate(self._parts)]
+        log_prob, entropy = np.add.reduce(found, axis=0)
+        return log_prob, entropy
 
     def slope(self, of_log_prob: Floats, of_entropy: float) -> Floats:
         return np.concatenate([part.slope(of_log_prob, of_entropy) for part in self._parts])
@@ -125,27 +110,20 @@ class Bernoulli:
         chosen: npt.NDArray[np.int64] = (noise < chances.T).astype(np.int64)
         return chosen
 
-    def read(self, out: Floats) -> None:
-        self._out = out
+    def evaluate(self, out: Floats, action: npt.NDArray[Any]) -> tuple[Floats, Floats]:
+        self._out, self._action = out, action.T
         tail = np.log1p(np.exp(-np.abs(out)))
-        self.on = np.minimum(out, 0) - tail
-        self.off = np.minimum(-out, 0) - tail
-        self._probs = np.exp(self.on)
-
-    def log_prob(self, action: npt.NDArray[Any]) -> Floats:
-        self._action = action.T
-        total: Floats = np.add.reduce(np.where(self._action != 0, self.on, self.off), axis=0)
-        return total
-
-    def entropy(self) -> Floats:
-        terms = self._probs * self.on + np.exp(self.off) * self.off
-        total: Floats = -np.add.reduce(terms, axis=0)
-        return total
+        on = np.minimum(out, 0) - tail
+        off = np.minimum(-out, 0) - tail
+        self._probs, self._others = np.exp(on), np.exp(off)
+        log_prob: Floats = np.add.reduce(np.where(self._action != 0, on, off), axis=0)
+        entropy: Floats = -np.add.reduce(self._probs * on + self._others * off, axis=0)
+        return log_prob, entropy
 
     def slope(self, of_log_prob: Floats, of_entropy: float) -> Floats:
         slope: Floats = (self._action - self._probs).astype(np.float32) * of_log_prob
         if of_entropy:
-            slope -= self._probs * self._out * np.exp(self.off) * np.float32(of_entropy)
+            slope -= self._probs * self._out * self._others * np.float32(of_entropy)
         return slope
 
 
@@ -169,30 +147,24 @@ class Normal:
             raw += np.exp(self._log_std).T * noise
         return np.tanh(raw) if self._squash else raw
 
-    def read(self, out: Floats) -> None:
-        self._mean = out
-
-    def log_prob(self, action: npt.NDArray[Any]) -> Floats:
+    def evaluate(self, out: Floats, action: npt.NDArray[Any]) -> tuple[Floats, Floats]:
         action = action.T
         raw = action
         if self._squash:
             action = action.clip(-1 + 1e-6, 1 - 1e-6)
             raw = np.arctanh(action)
         self._scale = np.exp(-self._log_std)
-        self._z = (raw - self._mean) * self._scale
+        self._z = (raw - out) * self._scale
         density = -0.5 * self._z * self._z - self._log_std - np.float32(_HALF_LOG_2PI)
         if self._squash:
             density -= np.log1p(-action * action)
-        total: Floats = np.add.reduce(density, axis=0)
-        return total
-
-    def entropy(self) -> Floats:
-        per_row = np.add.reduce(np.float32(0.5 + _HALF_LOG_2PI) + self._log_std[:, 0])
-        return np.full(self._mean.shape[1], per_row, np.float32)
+        log_prob: Floats = np.add.reduce(density, axis=0)
+        entropy = np.add.reduce(np.float32(0.5 + _HALF_LOG_2PI) + self._log_std[:, 0])
+        return log_prob, np.full(len(log_prob), entropy, np.float32)
 
     def slope(self, of_log_prob: Floats, of_entropy: float) -> Floats:
         by_log_std = (self._z * self._z - 1) @ of_log_prob
-        self.log_std_slope[:] = by_log_std + of_entropy * self._mean.shape[1]
+        self.log_std_slope[:] = by_log_std + of_entropy * len(of_log_prob)
         slope: Floats = self._z * self._scale * of_log_prob
         return slope
 

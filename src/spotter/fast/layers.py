@@ -1,4 +1,4 @@
-"""Trunk layers in NumPy: linear, optional layer norm, activation, with hand-derived gradients.
+"""Trunk layers: linear, optional layer norm, activation, with hand-derived gradients.
 
 Weights are views of the policy's own memory and gradients go where they are told, so nothing is
 ever copied between this and the torch module beside it.
@@ -7,7 +7,6 @@ ever copied between this and the torch module beside it.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +14,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-Floats = npt.NDArray[np.float32]
+from spotter.fast import kernels, plain
+from spotter.fast.plain import Floats, Scratch, ones, shared_scratch
+
 Codes = npt.NDArray[np.int64]
 _SQRT_HALF: Final = math.sqrt(0.5)
 _DENSITY_AT_0: Final = 1 / math.sqrt(2 * math.pi)
@@ -25,30 +26,6 @@ def view(parameter: Tensor) -> Floats:
     """The same memory as a float32 array."""
     array: Floats = parameter.detach().numpy()
     return array
-
-
-@cache
-def _ones(count: int) -> Floats:
-    return np.ones(count, np.float32)
-
-
-class Scratch:
-    """Memory for [B, width] that is reused while B does not grow."""
-
-    def __init__(self, width: int) -> None:
-        self._width = width
-        self._memory: Floats = np.empty((0, width), np.float32)
-
-    def rows(self, count: int) -> Floats:
-        if len(self._memory) < count:
-            self._memory = np.empty((count, self._width), np.float32)
-        return self._memory[:count]
-
-
-@cache
-def shared_scratch(width: int, use: str) -> Scratch:
-    """For values nobody needs any more when the next layer comes: they stay in the cache."""
-    return Scratch(width)
 
 
 @dataclass(frozen=True)
@@ -113,6 +90,9 @@ ACTIVATIONS: Final[dict[type[nn.Module], Activation]] = {
         lambda z, out: np.multiply(z, _normal_cdf(z), out=out), _gelu_slope, needs_input=True
     ),
 }
+_KINDS: Final = {nn.Tanh: kernels.TANH, nn.ReLU: kernels.RELU}
+"""Activations that the kernels compute along with the matrix product."""
+_BLAS_FROM: Final = 1 << 17  # weights; from here on its blocking for the cache pays
 
 
 class Norm:
@@ -153,6 +133,8 @@ class Layer:
         self.weight, self.bias = view(linear.weight), view(linear.bias)
         self.norm = Norm(norm) if norm is not None else None
         self._activation = ACTIVATIONS[type(activation)]
+        self._kind = kernels.LINEAR if norm else _KINDS.get(type(activation), kernels.LINEAR)
+        self._by = plain if self.weight.size >= _BLAS_FROM else kernels
         self.gradients: dict[str, Floats] = {}
         width = linear.out_features
         self._out, self._pre = Scratch(width), Scratch(width)
@@ -163,31 +145,43 @@ class Layer:
         self._x = x
         h = self._out.rows(len(x))
         z = self._pre.rows(len(x)) if self._activation.needs_input else h
-        if x.dtype == np.int64:
+        has_codes = x.dtype == np.int64
+        if has_codes:
             np.add.reduce(self.weight.T[x], axis=1, out=z)
+            z += self.bias
         else:
-            np.matmul(x, self.weight.T, out=z)
-        z += self.bias
-        if self.norm is not None:
-            self.norm.forward(z)
-        self._activation.apply(z, h)
+            self._by.forward(x, self.weight, self.bias, z, self._kind)
+        if has_codes or self._kind == kernels.LINEAR:
+            if self.norm is not None:
+                self.norm.forward(z)
+            self._activation.apply(z, h)
         self._z, self._h = z, h
         return h
 
     def backward(self, d: Floats, to_input: Floats | None) -> None:
         """`d` (overwritten) is the derivative by the output; `to_input` receives that by x."""
-        slope = self._slope.rows(len(d))
-        self._activation.slope(self._z, self._h, slope)
-        d *= slope
-        if self.norm is not None:
-            self.norm.backward(d)
-        if self._x.dtype == np.int64:
-            _scatter(self._x, d, self.gradients["weight"])
+        x, gradients = self._x, self.gradients
+        has_codes = x.dtype == np.int64
+        if has_codes or self._kind == kernels.LINEAR:
+            slope = self._slope.rows(len(d))
+            self._activation.slope(self._z, self._h, slope)
+            d *= slope
+            if self.norm is not None:
+                self.norm.backward(d)
+        if has_codes:
+            _scatter(x, d, gradients["weight"])
+            np.matmul(ones(len(d)), d, out=gradients["bias"])
         else:
-            np.matmul(d.T, self._x, out=self.gradients["weight"])
-        np.matmul(_ones(len(d)), d, out=self.gradients["bias"])
-        if to_input is not None:
-            np.matmul(d, self.weight, out=to_input)
+            self._by.backward(
+                d,
+                self._h,
+                x,
+                self.weight,
+                gradients["weight"],
+                gradients["bias"],
+                to_input,
+                self._kind,
+            )
 
 
 def _scatter(codes: Codes, d: Floats, out: Floats) -> None:

@@ -14,9 +14,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from spotter.fast import heads
+from spotter.fast import heads, kernels
 from spotter.fast.blas import single_thread
-from spotter.fast.layers import ACTIVATIONS, Floats, Tower, shared_scratch, view
+from spotter.fast.layers import ACTIVATIONS, Tower, view
+from spotter.fast.plain import Floats, shared_scratch
 from spotter.nets.actor_critic import Binary, Body, OneHot, Policy
 from spotter.nets.normalize import BoundsNorm, RunningNorm
 from spotter.types import Leaf, UserError
@@ -71,7 +72,9 @@ def choose_engine(policy: Policy) -> Engine:
         raise UserError(f"policy.engine: numpy cannot compute this policy: {against}; use torch")
     if against:
         return Engine("torch", against)
-    return Engine("numpy", "small, so gradients derived by hand beat a framework")
+    how = "with" if kernels.COMPILED else "without"
+    why = f"small, so gradients derived by hand beat a framework; {how} compiled kernels"
+    return Engine("numpy", why)
 
 
 def twin(policy: Policy) -> "Network | None":
@@ -93,14 +96,8 @@ class Network:
         head = policy.policy_head
         log_std = view(head.log_std) if policy.spaces.action.kind == "box" else None
         self.distribution = heads.make(policy.spaces.action, log_std, policy.config.squash)
-        self._policy_weight, self._policy_bias = view(head.linear.weight), view(head.linear.bias)
-        self._value_weight, self._value_bias = (
-            view(policy.value_head.weight),
-            view(policy.value_head.bias),
-        )
-        self._d_actor = shared_scratch(self._policy_weight.shape[1], "actor")
-        self._d_critic = shared_scratch(self._value_weight.shape[1], "critic")
-        self._gradients: dict[str, Floats] = {}
+        self._policy_head = _Head(head.linear, "actor")
+        self._value_head = _Head(policy.value_head, "critic")
         self._latest: npt.NDArray[Any] | None = None
         """What `evaluate` saw last."""
 
@@ -116,15 +113,11 @@ class Network:
                     module = layer.norm.module
                     layer.norm.gradients["weight"] = view(gradient(module.weight))
                     layer.norm.gradients["bias"] = view(gradient(module.bias))
-        head = policy.policy_head
-        self._gradients = {
-            "policy weight": view(gradient(head.linear.weight)),
-            "policy bias": view(gradient(head.linear.bias)),
-            "value weight": view(gradient(policy.value_head.weight)),
-            "value bias": view(gradient(policy.value_head.bias)),
-        }
+        for head in (self._policy_head, self._value_head):
+            head.of_weight = view(gradient(head.linear.weight))
+            head.of_bias = view(gradient(head.linear.bias))
         if isinstance(self.distribution, heads.Normal):
-            self.distribution.log_std_slope = view(gradient(head.log_std))
+            self.distribution.log_std_slope = view(gradient(policy.policy_head.log_std))
 
     def inputs(self, obs: Arrays) -> npt.NDArray[Any]:
         """Normalised observations, one row per sample: what the other methods call x."""
@@ -158,26 +151,18 @@ class Network:
     ) -> Evaluated:
         self._latest = x
         features = self._features = self.actor.forward(x)
-        self.distribution.read(self._out(features, mask))
+        log_prob, entropy = self.distribution.evaluate(self._out(features, mask), action)
         raw_value = self._raw_value(features if self.policy.shared else self.critic.forward(x))
-        log_prob = self.distribution.log_prob(action)
-        return Evaluated(log_prob, self.distribution.entropy(), raw_value)
+        return Evaluated(log_prob, entropy, raw_value)
 
     def backward(self, of_log_prob: Floats, of_entropy: float, of_raw_value: Floats) -> None:
         """Derivatives of a loss by what `evaluate` returned (entropy: of each row), to gradients.
 
         They go where `bind` said.
         """
-        gradients = self._gradients
         d_out = self.distribution.slope(of_log_prob, of_entropy)
-        np.matmul(d_out, self._features, out=gradients["policy weight"])
-        np.add.reduce(d_out, axis=1, out=gradients["policy bias"])
-        np.matmul(of_raw_value, self._critic_features, out=gradients["value weight"][0])
-        gradients["value bias"][0] = np.add.reduce(of_raw_value)
-        count = len(of_raw_value)
-        d_actor = np.matmul(d_out.T, self._policy_weight, out=self._d_actor.rows(count))
-        d_critic = self._d_critic.rows(count)
-        np.multiply(of_raw_value[:, None], self._value_weight, out=d_critic)
+        d_actor = self._policy_head.backward(d_out.T)
+        d_critic = self._value_head.backward(of_raw_value[:, None])
         if self.policy.shared:
             d_actor += d_critic
             self.actor.backward(d_actor)
@@ -211,15 +196,36 @@ class Network:
 
     def _out(self, features: Floats, mask: npt.NDArray[np.bool_] | None) -> Floats:
         """What the policy head puts out, [entries, B]."""
-        out: Floats = np.matmul(self._policy_weight, features.T)
-        out += self._policy_bias[:, None]
+        out = np.empty((len(self._policy_head.bias), len(features)), np.float32)
+        self._policy_head.forward(features, out.T)
         return heads.masked(out, mask)
 
     def _raw_value(self, features: Floats) -> Floats:
-        self._critic_features = features
-        value: Floats = np.matmul(features, self._value_weight[0])
-        value += self._value_bias
-        return value
+        value = np.empty((len(features), 1), np.float32)
+        self._value_head.forward(features, value)
+        return value[:, 0]
+
+
+class _Head:
+    """A last layer: linear, without an activation."""
+
+    def __init__(self, linear: nn.Linear, use: str) -> None:
+        self.linear = linear
+        self.weight, self.bias = view(linear.weight), view(linear.bias)
+        self.of_weight, self.of_bias = np.zeros_like(self.weight), np.zeros_like(self.bias)
+        self._below = shared_scratch(linear.in_features, use)
+
+    def forward(self, x: Floats, out: Floats) -> None:
+        self._x = x
+        kernels.forward(x, self.weight, self.bias, out, kernels.LINEAR)
+
+    def backward(self, d: Floats) -> Floats:
+        """From the derivative by the output to those by weight and bias; returns that by x."""
+        below = self._below.rows(len(d))
+        kernels.backward(
+            d, None, self._x, self.weight, self.of_weight, self.of_bias, below, kernels.LINEAR
+        )
+        return below
 
 
 class _Inputs:

@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float32]
+from spotter.fast import kernels
+from spotter.fast.plain import Floats
+from spotter.fast.plain import mean as mean
+
 Bools = npt.NDArray[np.bool_]
-
-
-def mean(x: npt.NDArray[Any]) -> float:
-    """`x.mean()` without the detour numpy makes."""
-    return float(np.add.reduce(x, axis=None)) / x.size
 
 
 def gae(
@@ -89,11 +87,9 @@ def zeros_like(x: Floats) -> Floats:
 
 def standardize(x: Floats) -> Floats:
     """Zero mean, unit variance over all elements; a single element becomes 0, never NaN."""
-    if x.size < 2:
-        return np.zeros_like(x)
-    centred: Floats = x - np.float32(mean(x))
-    centred /= np.float32(math.sqrt(_squares(centred) / (x.size - 1)) + 1e-8)
-    return centred
+    standard: Floats = np.empty(x.shape, np.float32)
+    kernels.standardize(x.reshape(-1), standard.reshape(-1))
+    return standard
 
 
 def exp(x: Floats) -> Floats:
@@ -102,13 +98,8 @@ def exp(x: Floats) -> Floats:
 
 def clipped_surrogate_slope(ratio: Floats, advantage: Floats, clip: float) -> tuple[float, Floats]:
     """PPO's pessimistic policy loss, a mean over [B]; the slope is by the ratio's logarithm."""
-    plain = ratio * advantage
-    held = ratio.clip(1 - clip, 1 + clip) * advantage
-    loss = -mean(np.minimum(plain, held))
-    # where the clipped term is the smaller one it is constant; on a tie both are the same
-    slope: Floats = np.where(plain <= held, plain, np.float32(0))
-    slope *= np.float32(-1 / slope.size)
-    return loss, slope
+    slope = np.empty_like(ratio)
+    return kernels.surrogate(ratio, advantage, slope, clip), slope
 
 
 def value_loss_slope(
@@ -120,39 +111,24 @@ def value_loss_slope(
     clip: float | None = None,
 ) -> tuple[float, Floats]:
     """Half squared (or Huber) error, a mean over [B]; with `clip`, the worse of two estimates."""
-    loss, slope = _error(value - target, huber_delta)
-    if clip is not None:
-        assert old_value is not None, "value clipping needs the values the rollout was made with"
-        moved = value - old_value
-        held, held_slope = _error(old_value + moved.clip(-clip, clip) - target, huber_delta)
-        inside = np.abs(moved) <= clip
-        # autograd shares a tie between both; the slopes are the same there anyway
-        slope = np.where(loss >= held, slope, held_slope * inside)
-        loss = np.maximum(loss, held)
-    return mean(loss), slope * np.float32(1 / slope.size)
-
-
-def _error(difference: Floats, huber_delta: float | None) -> tuple[Floats, Floats]:
-    if huber_delta is None:
-        return np.float32(0.5) * difference * difference, difference
-    size = np.abs(difference)
-    delta = np.float32(huber_delta)
-    loss = np.where(
-        size <= delta,
-        np.float32(0.5) * difference * difference,
-        delta * (size - np.float32(0.5) * delta),
+    assert clip is None or old_value is not None, "clipping needs the values collected with"
+    slope = np.empty_like(value)
+    loss = kernels.value_loss(
+        value,
+        target,
+        value if old_value is None else old_value,
+        slope,
+        math.inf if huber_delta is None else huber_delta,
+        math.inf if clip is None else clip,
     )
-    return loss, difference.clip(-delta, delta)
+    return loss, slope
 
 
 def policy_shift(log_ratio: Floats, clip: float, ratio: Floats | None = None) -> dict[str, float]:
     """How far the policy moved from the one that collected: two KL estimates, clip fraction."""
-    change = (np.exp(log_ratio) if ratio is None else ratio) - 1
-    return {
-        "policy/kl": -mean(log_ratio),
-        "policy/approx_kl": mean(change - log_ratio),
-        "policy/clip_fraction": float(np.count_nonzero(np.abs(change) > clip)) / change.size,
-    }
+    found = kernels.shift(log_ratio, np.exp(log_ratio) if ratio is None else ratio, clip)
+    names = ("policy/kl", "policy/approx_kl", "policy/clip_fraction")
+    return dict(zip(names, found, strict=True))
 
 
 def explained_variance(value: Floats, target: Floats) -> float:

@@ -1,0 +1,54 @@
+"""The primitives under the NumPy engine: compiled where that worked, else NumPy's.
+
+Both give the same numbers up to rounding. `SPOTTER_KERNELS=0` in the environment asks for NumPy.
+"""
+
+import os
+from typing import Final
+
+from spotter.fast import plain
+from spotter.fast.plain import LINEAR, RELU, TANH
+
+__all__ = ["COMPILED", "LINEAR", "NAMES", "RELU", "TANH"]
+
+NAMES: Final = (
+    "forward",
+    "backward",
+    "clip",
+    "adam",
+    "rmsprop",
+    "categorical",
+    "categorical_slope",
+    "standardize",
+    "surrogate",
+    "shift",
+    "value_loss",
+)
+
+forward = plain.forward
+backward = plain.backward
+clip = plain.clip
+adam = plain.adam
+rmsprop = plain.rmsprop
+categorical = plain.categorical
+categorical_slope = plain.categorical_slope
+standardize = plain.standardize
+surrogate = plain.surrogate
+shift = plain.shift
+value_loss = plain.value_loss
+
+
+def _take_compiled() -> bool:
+    """Whether compiled primitives took the place of NumPy's."""
+    if os.environ.get("SPOTTER_KERNELS") == "0":
+        return False
+    try:
+        from spotter.fast import _kernels
+    except ImportError:
+        return False
+    for name in NAMES:
+        globals()[name] = getattr(_kernels, name)
+    return True
+
+
+COMPILED: Final = _take_compiled()
