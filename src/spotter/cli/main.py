@@ -100,7 +100,13 @@ def main() -> None:
     # `package:EnvId` and `algo.name: package.module` may stand in the working folder, as with
     # `python -m`; last, so that no file there hides an installed package.
     sys.path.append(str(Path.cwd()))
-    _leave(run(sys.argv[1:]))
+    try:
+        code = run(sys.argv[1:])
+    except SystemExit as leaving:
+        if not isinstance(leaving.code, int):
+            raise
+        code = leaving.code
+    _leave(code)
 
 
 def _leave(code: int) -> NoReturn:
