@@ -8,7 +8,7 @@ value otherwise.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,9 @@ from torch import Tensor
 from spotter import seeding
 from spotter.config import RewardConfig
 from spotter.envs.slices import Bools, Buffers, EnvError
-from spotter.envs.vector import VectorEnv
+from spotter.envs.vector import InTurns, VectorEnv
+from spotter.fast.graphs import Actors
+from spotter.fast.images import History
 from spotter.fast.network import Network
 from spotter.nets.actor_critic import Policy
 from spotter.rewards import RewardMixer
@@ -50,6 +52,7 @@ class Collector:
         self._gamma, self._gamma_now = gamma, 0.0
         self._device = device
         self._generator = torch.Generator(device=device).manual_seed(policy_seed)
+        self._actors = Actors(policy, self._generator)
         self._seeds = list(seeds)
         self._parts = np.zeros((vector.count, len(mixer.names)))
         self._rollout: Rollout | None = None
@@ -74,9 +77,12 @@ class Collector:
         self._start(progress)
         if self._network is not None:
             self._noise = self._network.draw(steps, self.vector.count, self._generator)[::-1]
-        for t in range(steps):
-            self.position = (t, steps)
-            self._step(rollout, t, progress, None)
+        if getattr(self.vector, "halves", 1) > 1:
+            self._take_turns(rollout, steps, progress)
+        else:
+            for t in range(steps):
+                self.position = (t, steps)
+                self._step(rollout, t, progress, None)
         self._close(rollout)
         return rollout
 
@@ -124,7 +130,12 @@ class Collector:
         if self._rollout is None or self._rollout.steps < steps:
             has_mask = self.vector.buffers.mask is not None
             self._rollout = Rollout(
-                self.vector.spaces, steps, self.vector.count, has_mask, self._device
+                self.vector.spaces,
+                steps,
+                self.vector.count,
+                has_mask,
+                self._device,
+                getattr(self.vector, "depths", {}),
             )
         return self._rollout
 
@@ -140,7 +151,10 @@ class Collector:
         for name, array in rollout.host.items():
             written.host[name][...] = array
         for path, leaf in rollout.obs.items():
-            written.obs[path].copy_(leaf)
+            if isinstance(leaf, History):
+                larger.obs[path] = leaf.grown(larger.steps)
+            else:
+                written.obs[path].copy_(leaf)
         return larger
 
     def _start(self, progress: Progress) -> None:
@@ -165,23 +179,47 @@ class Collector:
         self.seconds["env"] += stepped - acting_done
         self.seconds["transfer"] += copied - began + perf_counter() - stepped
 
-    def _act(self, rollout: Rollout, t: int, buffers: Buffers) -> tuple[npt.NDArray[Any], float]:
+    def _take_turns(self, rollout: Rollout, steps: int, progress: Progress) -> None:
+        """Steps in which one group of copies plays while the other is answered.
+
+        Outcomes are written down for all copies at once: a group's stay until it is heard again.
+        """
+        vector = cast(InTurns, self.vector)
+        for t in range(steps + 1):
+            self.position = (min(t, steps - 1), steps)
+            episodes: list[Episode] = []
+            for half, rows in enumerate(vector.rows):
+                began = perf_counter()
+                if t:
+                    episodes += vector.recv(half)
+                heard = perf_counter()
+                if t < steps:
+                    action, copied = self._act(rollout, t, vector.buffers, rows)
+                    acted = perf_counter()
+                    vector.send(half, action)
+                    self.seconds["transfer"] += copied - heard
+                    self.seconds["policy"] += acted - copied
+                self.seconds["env"] += heard - began
+            if t:
+                self._write_outcome(rollout, t - 1, vector.buffers, progress, None)
+                self._note_episodes(episodes)
+                self.vector_steps += 1
+                self.env_steps += vector.count
+
+    def _act(
+        self, rollout: Rollout, t: int, buffers: Buffers, rows: slice | None = None
+    ) -> tuple[npt.NDArray[Any], float]:
         """Write down observations and what the policy makes of them.
 
         Returns the actions, and when the observations had been copied.
         """
-        for path, leaf in buffers.obs.items():
-            rollout.obs[path][t] = torch.from_numpy(leaf)
-        mask = None
-        if rollout.mask is not None and buffers.mask is not None:
-            rollout.mask[t] = torch.from_numpy(buffers.mask)
-            mask = rollout.mask[t]
-        obs = {path: leaf[t] for path, leaf in rollout.obs.items()}
+        rows = slice(0, self.vector.count) if rows is None else rows
+        obs, mask = rollout.show(t, buffers, rows)
         copied = perf_counter()
-        acted = self.policy.act(obs, mask, self._generator)
-        rollout.action[t] = acted.action
-        rollout.log_prob[t] = acted.log_prob
-        rollout.value[t] = acted.value
+        acted = self._actors.act(rows, obs, mask)
+        rollout.action[t, rows] = acted.action
+        rollout.log_prob[t, rows] = acted.log_prob
+        rollout.value[t, rows] = acted.value
         return acted.action.cpu().numpy(), copied
 
     def _act_numpy(

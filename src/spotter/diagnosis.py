@@ -25,7 +25,7 @@ _MOST_NUMBERS: Final = 50_000
 
 def statistics(rollout: Rollout, policy: Policy) -> dict[str, float]:
     """Inputs, outputs and rewards of one rollout, by declared metric name."""
-    if rollout.on_cpu:
+    if rollout.has_arrays:
         rollout = rollout.arrays()
     batch = rollout.flatten(rollout.reward, rollout.reward)
     action = policy.spaces.action

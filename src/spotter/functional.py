@@ -71,6 +71,15 @@ def averages(rows: list[dict[str, Tensor]]) -> dict[str, Tensor]:
     return {name: torch.stack([row[name] for row in rows]).mean() for name in rows[0]}
 
 
+def numbers(metrics: dict[str, Tensor | float]) -> dict[str, float]:
+    """All of them as floats, with one wait for the device."""
+    tensors = {name: value for name, value in metrics.items() if isinstance(value, Tensor)}
+    device = next(iter(tensors.values())).device
+    together = torch.stack([value.float().to(device) for value in tensors.values()]).tolist()
+    read = dict(zip(tensors, together, strict=True))
+    return {name: read[name] if name in read else float(metrics[name]) for name in metrics}
+
+
 def std(x: Tensor) -> Tensor:
     """Sample standard deviation."""
     return x.std()

@@ -23,7 +23,7 @@ from spotter.nets.actor_critic import Policy
 from spotter.types import Progress
 
 _EPS: Final = 1e-5
-_BETAS: Final = (0.9, 0.999)
+BETAS: Final = (0.9, 0.999)
 _RMS_DECAY: Final = 0.99
 _WEIGHT_DECAY: Final = 0.01
 
@@ -44,22 +44,28 @@ class Optimizer:
             for name, part in policy.parts().items()
         }
         self._places = places
-        self._split = sum(parameter.numel() for parameter in rest)
+        self.split = sum(parameter.numel() for parameter in rest)
+        """Where in `flat` the parameters begin that only the critic uses."""
         self.rule = RULES[config.optimizer](self.flat)
-        self._rates = (0.0, 0.0)
+        self.rates = (0.0, 0.0)
+        """Learning rates now: up to `split`, and from there on."""
 
     def set_rates(self, progress: Progress, factor: float = 1.0) -> None:
         lr = self.config.lr.at(progress)
         critic_lr = self.config.critic_lr.at(progress) if self.config.critic_lr else lr
-        self._rates = (lr * factor, critic_lr * factor)
+        self.rates = (lr * factor, critic_lr * factor)
 
     def step(self, loss: Tensor, progress: Progress) -> Tensor:
         """Differentiate, clip, step; returns the gradient norm before clipping."""
+        self.differentiate(loss)
+        return self.apply(progress)
+
+    def differentiate(self, loss: Tensor) -> None:
+        """Fill `gradient` in."""
         gradients = torch.autograd.grad(loss, self._parameters, allow_unused=True)
         pairs = zip(gradients, self._parameters, strict=True)
         pieces = [(torch.zeros_like(p) if g is None else g).flatten() for g, p in pairs]
         torch.cat(pieces, out=self.gradient)
-        return self.apply(progress)
 
     @torch.no_grad()
     def apply(self, progress: Progress) -> Tensor:
@@ -69,9 +75,9 @@ class Optimizer:
         if limit is not None:
             self.gradient *= (limit.at(progress) / (norm + 1e-6)).clamp(max=1.0)
         change = self.rule.change(self.flat, self.gradient)
-        lr, critic_lr = self._rates
-        self.flat[: self._split].sub_(change[: self._split], alpha=lr)
-        self.flat[self._split :].sub_(change[self._split :], alpha=critic_lr)
+        lr, critic_lr = self.rates
+        self.flat[: self.split].sub_(change[: self.split], alpha=lr)
+        self.flat[self.split :].sub_(change[self.split :], alpha=critic_lr)
         return norm
 
     def apply_numpy(self, progress: Progress) -> float:
@@ -79,7 +85,7 @@ class Optimizer:
         flat, gradient = self._arrays
         limit = self.config.max_grad_norm
         norm = kernels.clip(gradient, math.inf if limit is None else limit.at(progress))
-        self.rule.step_numpy(flat, gradient, self._split, *self._rates)
+        self.rule.step_numpy(flat, gradient, self.split, *self.rates)
         return norm
 
     @cached_property
@@ -175,12 +181,20 @@ class Adam:
         self.square = torch.zeros_like(flat)
 
     def change(self, flat: Tensor, gradient: Tensor) -> Tensor:
-        first, second = _BETAS
+        first, second = BETAS
         self.steps += 1
+        corrections = 1 - first**self.steps, math.sqrt(1 - second**self.steps)
+        return self.corrected(flat, gradient, *corrections)
+
+    def corrected(
+        self, flat: Tensor, gradient: Tensor, of_mean: float | Tensor, of_root: float | Tensor
+    ) -> Tensor:
+        """`change` with the corrections for the first steps worked out by the caller."""
+        first, second = BETAS
         self.mean.lerp_(gradient, 1 - first)
         self.square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
-        spread = self.square.sqrt().div_(math.sqrt(1 - second**self.steps)).add_(_EPS)
-        change = torch.div(self.mean, spread).div_(1 - first**self.steps)
+        spread = self.square.sqrt().div_(of_root).add_(_EPS)
+        change = torch.div(self.mean, spread).div_(of_mean)
         return change.add_(flat, alpha=self.decay) if self.decay else change
 
     def step_numpy(
@@ -196,7 +210,7 @@ class Adam:
             lr,
             critic_lr,
             self.steps,
-            *_BETAS,
+            *BETAS,
             _EPS,
             self.decay,
         )

@@ -3,19 +3,24 @@
 Names: `x[t]` belongs to the decision at vector step t.
 """
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from spotter.envs.buffers import Buffers
+from spotter.fast.images import History, Stacks
 from spotter.types import Spaces
 
 Numbers = Any
 """A tensor; or an array, where NumPy computes the policy."""
 _DIAGNOSTIC_SAMPLES = 1024
+_DIAGNOSTIC_NUMBERS = 4_000_000  # images have many
 _NUMBERS = ("action", "log_prob", "value", "reward", "next_value")
 _FLAGS = ("episode_end", "terminated", "valid")
 _OUTCOMES = ("reward", *_FLAGS)
@@ -26,6 +31,7 @@ class Batch:
     """Flattened samples, [B, …]."""
 
     obs: Mapping[str, Numbers]
+    """Or `Stacks`, which are tensors once indexed."""
     action: Numbers
     log_prob: Numbers
     value: Numbers
@@ -39,7 +45,7 @@ class Batch:
     def select(self, indices: Any) -> "Batch":
         """Some of the samples; all of them are not put into another order."""
         if not isinstance(indices, slice) and len(indices) == len(self):
-            return self
+            return replace(self, obs={path: _all(leaf) for path, leaf in self.obs.items()})
         return Batch(
             obs={path: leaf[indices] for path, leaf in self.obs.items()},
             action=self.action[indices],
@@ -52,18 +58,33 @@ class Batch:
 
     def sample_obs(self) -> Mapping[str, Numbers]:
         """Enough observations for a diagnosis, spread evenly."""
-        stride = len(self) // _DIAGNOSTIC_SAMPLES
-        if stride < 2:
-            return self.obs
+        numbers = sum(math.prod(leaf[:1].shape) for leaf in self.obs.values())
+        most = min(_DIAGNOSTIC_SAMPLES, max(1, _DIAGNOSTIC_NUMBERS // numbers))
+        stride = math.ceil(len(self) / most)
+        if stride == 1:
+            return {path: _all(leaf) for path, leaf in self.obs.items()}
         return {path: leaf[::stride] for path, leaf in self.obs.items()}
+
+
+def _all(leaf: Numbers) -> Numbers:
+    """A tensor or an array itself; stacks put together."""
+    return leaf[:] if isinstance(leaf, Stacks) else leaf
 
 
 class Rollout:
     """Preallocated [T, N] tensors; reused from update to update."""
 
     def __init__(
-        self, spaces: Spaces, steps: int, count: int, has_mask: bool, device: torch.device
+        self,
+        spaces: Spaces,
+        steps: int,
+        count: int,
+        has_mask: bool,
+        device: torch.device,
+        depths: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
+        """`depths`: which leaves are stacks of the latest images, and of how many."""
+
         def block(*shape: int, dtype: torch.dtype = torch.float32) -> Numbers:
             return torch.zeros((steps, count, *shape), dtype=dtype, device=device)
 
@@ -74,8 +95,10 @@ class Rollout:
         """Whether every sample is valid, so that nobody need look."""
         self.lost: list[tuple[int, int, int]] = []
         """What failing copies took with them: from step, to step, copy."""
-        self.obs = {
-            path: block(*leaf.shape, dtype=getattr(torch, leaf.dtype))
+        self.obs: dict[str, Any] = {
+            path: History(leaf, depths[path], steps, count, device)
+            if path in depths
+            else block(*leaf.shape, dtype=getattr(torch, leaf.dtype))
             for path, leaf in spaces.observation.items()
         }
         self.action = block(*action.shape, dtype=getattr(torch, action.dtype))
@@ -94,6 +117,27 @@ class Rollout:
         block: Tensor = getattr(self, name)
         return block.numpy() if self.on_cpu else block.cpu().numpy()
 
+    def show(
+        self, t: int, buffers: Buffers, rows: slice
+    ) -> tuple[dict[str, Numbers], Numbers | None]:
+        """Write down what some copies see; returns it and the mask where a policy can read it."""
+        obs: dict[str, Numbers] = {}
+        for path, leaf in buffers.obs.items():
+            store = self.obs[path]
+            if isinstance(store, History):
+                if t == rows.start == 0:
+                    store.restart()
+                begun = buffers.terminated | buffers.truncated | buffers.lost | (t == 0)
+                store.write(t, leaf[rows], begun[rows], rows.start)
+                obs[path] = store.now(rows)
+            else:
+                store[t, rows] = torch.from_numpy(leaf[rows])
+                obs[path] = store[t, rows]
+        if self.mask is None or buffers.mask is None:
+            return obs, None
+        self.mask[t, rows] = torch.from_numpy(buffers.mask[rows])
+        return obs, self.mask[t, rows]
+
     def upload(self) -> None:
         """Bring what was written to `host` to the device; on the CPU it is the same memory."""
         if not self.on_cpu:
@@ -105,7 +149,10 @@ class Rollout:
         view = object.__new__(Rollout)
         view.steps, view.count = steps, self.count
         view.whole, view.lost = self.whole, self.lost
-        view.obs = {path: leaf[:steps] for path, leaf in self.obs.items()}
+        view.obs = {
+            path: leaf.first(steps) if isinstance(leaf, History) else leaf[:steps]
+            for path, leaf in self.obs.items()
+        }
         view._arrays, view.on_cpu = None, self.on_cpu
         view.host = {name: array[:steps] for name, array in self.host.items()}
         for name in (*_NUMBERS, *_FLAGS):
@@ -113,11 +160,18 @@ class Rollout:
         view.mask = None if self.mask is None else self.mask[:steps]
         return view
 
+    @property
+    def has_arrays(self) -> bool:
+        return self.on_cpu and not any(isinstance(leaf, History) for leaf in self.obs.values())
+
     def arrays(self) -> "Rollout":
         """The same memory as NumPy arrays; on the CPU only."""
         if self._arrays is None:
             view = self.first(self.steps)
-            view.obs = {path: leaf.numpy() for path, leaf in self.obs.items()}
+            view.obs = {
+                path: leaf if isinstance(leaf, History) else leaf.numpy()
+                for path, leaf in self.obs.items()
+            }
             for name in (*_NUMBERS, *_FLAGS):
                 setattr(view, name, getattr(self, name).numpy())
             view.mask = None if self.mask is None else self.mask.numpy()
@@ -131,6 +185,8 @@ class Rollout:
         keep = None if self.whole or whole else self.valid.reshape(-1)
 
         def flat(x: Numbers) -> Numbers:
+            if isinstance(x, History):
+                return x.stacks.flatten(None if keep is None else torch.as_tensor(keep))
             x = x.reshape(-1, *x.shape[2:])
             return x if keep is None else x[keep]
 

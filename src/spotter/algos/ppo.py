@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, ConfigDict, Field
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from spotter.collector import Collector
+    from spotter.fast.graphs import Updates
     from spotter.nets.actor_critic import Policy
     from spotter.rollout import Batch, Rollout
     from spotter.types import Progress
@@ -107,6 +109,11 @@ class PPO:
         self.network, self._maths = twin_of(policy, self.optimizer)
         self.shuffle = torch.Generator().manual_seed(seed)
         self.lr_factor = 1.0
+        self._updates: Updates | None = None
+        if self.optimizer.flat.device.type == "cuda":
+            from spotter.fast.graphs import Updates
+
+            self._updates = Updates(self.optimizer, _Values._fields)
 
     def retune(self, config: Config) -> None:
         self.config = self.optimizer.config = config
@@ -129,8 +136,6 @@ class PPO:
         return collector.collect(self.config.steps, progress)
 
     def update(self, rollout: Rollout, progress: Progress) -> dict[str, float]:
-        import torch
-
         config, policy, maths = self.config, self.policy, self._maths
         rollout = rollout.arrays() if self.network else rollout
         gamma, lam = config.gamma.at(progress), config.lambda_.at(progress)
@@ -146,30 +151,26 @@ class PPO:
             batch = replace(batch, obs={"x": self.network.inputs(batch.obs)})
         self.optimizer.set_rates(progress, self.lr_factor)
         now = _Values.at(config, progress)
-        step = self._numpy_step if self.network else self._torch_step
+        size = config.samples(rollout.count)
 
         if self.network is None:
             policy.train()
-        losses: list[dict[str, Any]] = []
-        epochs, stopped = 0, False
-        while epochs < round(config.epochs.at(progress)) and not stopped:
-            epochs += 1
-            order = torch.randperm(len(batch), generator=self.shuffle)
-            for indices in torch.split(order, config.samples(rollout.count)):
-                terms = step(batch, indices, now, progress, may_stop=bool(losses))
-                if stopped := terms is None:
-                    break
-                losses.append(terms)
+        if self._updates is not None and rollout.whole and self._updates.ready(batch, policy):
+            metrics, steps = self._replay(batch, size, now, progress)
+        else:
+            metrics, steps = self._epochs(batch, size, now, progress)
         if self.network is None:
             policy.eval()
 
-        metrics = maths.averages(losses)
+        passes, per_pass = round(config.epochs.at(progress)), ceil(len(batch) / size)
+        stopped = steps < passes * per_pass
+        epochs = steps // per_pass + 1 if stopped else passes
         metrics |= self.optimizer.gradient_norms()
         metrics |= spread | maths.moments(**{"return": batch.target})
         metrics["value/explained_variance"] = maths.explained_variance(batch.value, batch.target)
         net = self.network or policy
         metrics["net/dead_units"] = maths.dead_fraction(net.activations(batch.sample_obs()))
-        report = {name: float(value) for name, value in metrics.items()}
+        report: dict[str, float] = maths.numbers(metrics)
         self._adapt_rate(report["policy/approx_kl"], progress)
         report |= {
             "ppo/epochs": epochs,
@@ -177,6 +178,48 @@ class PPO:
             "ppo/lr_factor": self.lr_factor,
         }
         return report
+
+    def _epochs(
+        self, batch: Batch, size: int, now: _Values, progress: Progress
+    ) -> tuple[dict[str, Any], int]:
+        """Shuffled passes over the batch, step by step; means of all terms, number of steps."""
+        import torch
+
+        step = self._numpy_step if self.network else self._torch_step
+        losses: list[dict[str, Any]] = []
+        for _ in range(round(self.config.epochs.at(progress))):
+            order = torch.randperm(len(batch), generator=self.shuffle)
+            for indices in torch.split(order, size):
+                terms = step(batch, indices, now, progress, may_stop=bool(losses))
+                if terms is None:
+                    return self._maths.averages(losses), len(losses)
+                losses.append(terms)
+        return self._maths.averages(losses), len(losses)
+
+    def _replay(
+        self, batch: Batch, size: int, now: _Values, progress: Progress
+    ) -> tuple[dict[str, Any], int]:
+        """`_epochs`, recorded: a GPU's own scalars stand where numbers would."""
+        import torch
+
+        config, updates = self.config, self._updates
+        assert updates is not None
+        updates.dial.set({name: value or 0.0 for name, value in now._asdict().items()})
+        scalars: dict[str, Any] = {
+            name: None if value is None else updates.dial[name]
+            for name, value in now._asdict().items()
+        }
+        on_device = _Values(**scalars)
+        limit = config.max_grad_norm
+        passes = round(config.epochs.at(progress))
+        return updates.run(
+            batch,
+            (torch.randperm(len(batch), generator=self.shuffle) for _ in range(passes)),
+            size,
+            lambda part: self._losses(part, on_device),
+            None if limit is None else limit.at(progress),
+            None if config.target_kl is None else lambda terms: _too_far(terms, on_device),
+        )
 
     def _torch_step(
         self, batch: Batch, indices: Tensor, now: _Values, progress: Progress, may_stop: bool
@@ -281,7 +324,5 @@ class _Values(NamedTuple):
         )
 
 
-def _too_far(terms: Mapping[str, Any], now: _Values) -> bool:
-    if now.target_kl is None:
-        return False
-    return bool(terms["policy/approx_kl"] > _KL_SLACK * now.target_kl)
+def _too_far(terms: Mapping[str, Any], now: _Values) -> Any:
+    return now.target_kl is not None and terms["policy/approx_kl"] > _KL_SLACK * now.target_kl

@@ -241,6 +241,10 @@ class PolicyConfig(Settings):
             "by hand, which is several times faster and equal up to rounding."
         ),
     )
+    precision: Literal["float32", "bfloat16"] = Field(
+        "float32",
+        description="bfloat16: encoder and trunk in half the bits, on NVIDIA GPUs only.",
+    )
     squash: bool = Field(False, description="Box actions through tanh instead of clipping.")
     log_std: float = Field(0.0, description="Initial log standard deviation of Box actions.")
     orthogonal: bool = Field(True, description="Orthogonal initialisation.")

@@ -24,6 +24,7 @@ from spotter.envs.vector import SyncVector, VectorEnv
 
 _TRIAL_STEPS: Final = 64
 _TALKING_S: Final = 600e-6  # what a step of all copies loses by telling workers and waiting
+_FROM_COUNT: Final = 32  # copies; fewer are better stepped together
 UNLIMITED_CUT: Final = 10_000
 """Decisions after which evaluation cuts an episode that nothing else would ever end."""
 
@@ -96,7 +97,8 @@ def make_vector(
     if backend == "batch":
         return batch.BatchVector(env, reward, count)
     if backend == "native":
-        return native.NativeVector(env, reward, count)
+        in_turns = reward is not None and count >= _FROM_COUNT and count % 2 == 0
+        return native.NativeVector(env, reward, count, halves=2 if in_turns else 1)
     if backend == "envpool":
         return pool.PoolVector(env, reward, count)
     if backend == "process":

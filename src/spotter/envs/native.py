@@ -81,9 +81,11 @@ class NativeVector:
         self.spaces = describe(first.single_observation_space, first.single_action_space)
         fields = Layout(self.spaces, (), has_mask=False).fields(count)
         self.buffers = assemble({k: np.zeros(shape, dtype) for k, (shape, dtype) in fields.items()})
+        self.depths = {"obs": atari.settings(env).stack_num}
+        """Leaves that are stacks of the latest pictures, and of how many."""
         self.begun: Bools = np.zeros(count, np.bool_)
         """[N]: `obs` is the first observation of a game. (A lost life begins none.)"""
-        self._rows = [slice(half * each, (half + 1) * each) for half in range(halves)]
+        self.rows = [slice(half * each, (half + 1) * each) for half in range(halves)]
         self._score = np.zeros(count)
         self._length = np.zeros(count, np.int64)
         self._frame = np.zeros(count, np.int64)
@@ -91,7 +93,7 @@ class NativeVector:
     def reset(self, seeds: Sequence[int]) -> Buffers:
         assert len(seeds) == self.count
         numbers = np.array([int(seed) % atari.SEEDS for seed in seeds])
-        for rows, group in zip(self._rows, self._groups, strict=True):
+        for rows, group in zip(self.rows, self._groups, strict=True):
             obs, info = group.reset(seed=numbers[rows])
             self._show_start(rows, obs, info)
         return self.buffers
@@ -111,13 +113,13 @@ class NativeVector:
                 "env.backend: native steps all copies together, but this algorithm lets copies "
                 "wait for each other; use env.backend: sync"
             )
-        for half, rows in enumerate(self._rows):
+        for half, rows in enumerate(self.rows):
             self.send(half, action[rows])
         return [episode for half in range(self.halves) for episode in self.recv(half)]
 
     def send(self, half: int, action: npt.NDArray[Any]) -> None:
         """Let a group play on; its rows of the buffers keep their values until `recv`."""
-        rows = self._rows[half]
+        rows = self.rows[half]
         self.buffers.action[rows] = action
         self._groups[half].send(self.buffers.action[rows])
 
@@ -127,7 +129,7 @@ class NativeVector:
             obs, reward, terminated, truncated, info = self._groups[half].recv()
         except Exception as error:
             raise EnvError(f"ale-py failed: {type(error).__name__}: {error}") from error
-        rows, buffers = self._rows[half], self.buffers
+        rows, buffers = self.rows[half], self.buffers
         if self.only_newest:
             buffers.obs["obs"][rows, -1] = obs[:, -1]
         else:
@@ -178,7 +180,7 @@ class NativeVector:
 
     def play(self, tapes: Sequence[Tape]) -> Bools:
         """Every copy begins a new episode."""
-        for rows, group in zip(self._rows, self._groups, strict=True):
+        for rows, group in zip(self.rows, self._groups, strict=True):
             obs, info = group.reset()
             self._show_start(rows, obs, info)
         return np.zeros(self.count, np.bool_)

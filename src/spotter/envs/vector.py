@@ -9,7 +9,7 @@ begins a new one. `tests/conformance` proves it for any back-end.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -55,6 +55,24 @@ class VectorEnv(Protocol):
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *exception: object) -> None: ...
+
+
+class InTurns(VectorEnv, Protocol):
+    """A back-end whose groups of copies play by themselves, so that one can be answered meanwhile.
+
+    `obs` leaves of `depths` are stacks of that many pictures, the newest last.
+    """
+
+    halves: int
+    rows: Sequence[slice]
+    """The copies of each group."""
+    depths: Mapping[str, int]
+
+    def send(self, half: int, action: npt.NDArray[Any]) -> None:
+        """Let a group play on; its rows of the buffers keep their values until `recv`."""
+
+    def recv(self, half: int) -> list[Episode]:
+        """Wait for a group; its step is in the buffers then."""
 
 
 class SyncVector:

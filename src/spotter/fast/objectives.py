@@ -71,6 +71,10 @@ def _squares(x: npt.NDArray[Any]) -> float:
     return float(np.dot(flat, flat))
 
 
+def numbers(metrics: dict[str, Any]) -> dict[str, float]:
+    return {name: float(value) for name, value in metrics.items()}
+
+
 def averages(rows: list[dict[str, Any]]) -> dict[str, float]:
     """The mean of each entry."""
     return {name: sum(float(row[name]) for row in rows) / len(rows) for name in rows[0]}

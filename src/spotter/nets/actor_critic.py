@@ -176,7 +176,7 @@ class Inputs(nn.Module):
     def forward(self, obs: TensorObs) -> dict[str, Tensor]:
         inputs: dict[str, Tensor] = {}
         for path, leaf in self._leaves.items():
-            x = obs[path]
+            x = obs[path][:]  # stacks of images are put together here
             if leaf.kind == "image" and leaf.dtype == "uint8":
                 # colours innermost is what fast convolutions want; bytes until here
                 x = x.to(torch.float32, memory_format=torch.channels_last).div_(255.0)
@@ -217,10 +217,13 @@ class Body(nn.Module):
         activation = config.activation or ("relu" if images else "tanh")
         self.trunk = trunk(width, hidden, activation, config.norm, config.orthogonal)
         self.features = hidden[-1] if hidden else width
+        self._half = config.precision == "bfloat16"
 
     def forward(self, inputs: dict[str, Tensor]) -> Tensor:
-        features: Tensor = self.trunk(self._join(inputs))
-        return features
+        device = next(iter(inputs.values())).device.type
+        with torch.autocast(device, torch.bfloat16, enabled=self._half and device == "cuda"):
+            features: Tensor = self.trunk(self._join(inputs))
+        return features.float()
 
     def _join(self, inputs: dict[str, Tensor]) -> Tensor:
         encoded = [
