@@ -40,7 +40,7 @@ schema: $(READY)
 	$(BIN)/spotter config schema > docs/reference/recipe.schema.json
 	$(BIN)/python docs/reference/metrics_page.py
 
-$(READY): pyproject.toml constraints.txt $(wildcard src/spotter/fast/_kernels*.[ch])
+$(READY): pyproject.toml setup.py constraints.txt $(wildcard src/spotter/fast/_kernels*.[ch])
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
