@@ -106,6 +106,12 @@ CONTESTANTS = (
         works=("W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8"),
     ),
     Contestant(
+        name="envpool",
+        title="Spotter, `env.backend=envpool`",
+        works=("W2",),
+        note="EnvPool's own version of the environment; needs the extra `fast`",
+    ),
+    Contestant(
         name="command",
         title="`spotter train CartPole-v1:ppo`",
         works=("W1",),

@@ -15,11 +15,12 @@ _FAMILIES = {
 }
 
 
-def configure(work: Work, seed: int) -> Any:
+def configure(work: Work, seed: int, **env: Any) -> Any:
     """A config of the work's settings; a recipe is used for the pixels' wrappers only."""
     from spotter.config import RunConfig, resolve
 
     given = settings(work, seed)
+    given["env"] |= env
     if work.pixels:
         return resolve(f"{work.env}:{work.algo}", [given]).config
     family = _FAMILIES[work.env]
@@ -64,12 +65,13 @@ def _maybe_decaying(work: Work, value: float) -> Any:
     return {"shape": "linear", "start": value, "end": 0.0} if work.decays else value
 
 
-def main() -> None:
+def main(**env: Any) -> None:
+    """`env`: settings of the environment that are not the work's."""
     work, seed = arguments()
     meter = Meter(work, "spotter", "gymnasium", "torch", "numpy")
     from spotter.training import Training
 
-    with Training(configure(work, seed)) as training:
+    with Training(configure(work, seed, **env)) as training:
 
         def act(obs: np.ndarray) -> Any:
             return training.policy.act(obs, deterministic=True).action

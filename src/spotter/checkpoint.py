@@ -286,7 +286,9 @@ def reading(step: Path) -> Iterator[None]:
 
 def read_config(step: Path) -> RunConfig:
     """The config of the run a checkpoint belongs to."""
-    return validate(recipes.plain(recipes.read(step.parents[1] / "config.yaml").data))
+    data = recipes.plain(recipes.read(step.parents[1] / "config.yaml").data)
+    data.setdefault("policy", {}).setdefault("engine", "torch")  # there was no choice once
+    return validate(data)
 
 
 def read_scores(step: Path) -> dict[str, dict[str, Any]]:

@@ -160,6 +160,8 @@ class Collector:
     def _start(self, progress: Progress) -> None:
         self._truncations = []
         self._gamma_now = self._gamma.at(progress)
+        if self._network is not None and self._network.is_stale():
+            self._network = Network(self.policy)
 
     def _step(self, rollout: Rollout, t: int, progress: Progress, active: Bools | None) -> None:
         began = perf_counter()

@@ -21,7 +21,7 @@ from spotter.envs.base import threshold
 from spotter.envs.make import make_vector
 from spotter.envs.slices import Buffers
 from spotter.envs.vector import VectorEnv
-from spotter.fast.network import twin
+from spotter.fast.network import choose_engine, twin
 from spotter.nets.actor_critic import Policy
 from spotter.types import Array, Episode, Evaluation, Spaces
 from spotter.versions import versions
@@ -67,7 +67,7 @@ class Evaluator:
             seeds=seeds,
             deterministic=config.deterministic,
             fingerprint=fingerprint(self._config.env, self._vector.spaces),
-            versions=versions(),
+            versions={**versions(), "engine": choose_engine(policy).name},
             first_seeds=tuple(env_seeds),
             first_actions=actions,
             seconds=perf_counter() - began,

@@ -18,6 +18,9 @@ from spotter.types import Progress, UserError
 # What the saved state was made with: with another value there is nothing to go on from.
 _FIXED: Final = ("env.id", "env.family", "policy.", "algo.name", "algo.optimizer", "seed")
 
+# Who computes the policy: another one goes on from the same weights, equal up to rounding.
+_HOW: Final = ("policy.engine", "policy.precision")
+
 
 @dataclass(frozen=True, slots=True)
 class Resume:
@@ -99,7 +102,7 @@ def resume(selector: str, overrides: Sequence[Override] = ()) -> Resume:
     config = validate(data)
     changes = difference(before.as_data(), config.as_data())
     for setting in changes:
-        if setting.startswith(_FIXED):
+        if setting.startswith(_FIXED) and setting not in _HOW:
             raise UserError(
                 f"{setting} cannot change in a run that goes on; start a new one with "
                 f"--from {run.id}"

@@ -19,7 +19,7 @@ from torch import Tensor
 from spotter.config import RunConfig, validate
 from spotter.config.overrides import merge
 from spotter.envs.base import threshold
-from spotter.envs.make import choose_backend
+from spotter.envs.batch import vector as batch
 from spotter.envs.slices import EnvError
 from spotter.evaluate import Evaluator, Seeds, Stopped
 from spotter.nets.actor_critic import Policy
@@ -223,7 +223,7 @@ def _work(pipe: Connection, data: Mapping[str, Any], spaces: Spaces) -> None:
         os.nice(5)  # training goes first where cores are scarce
     torch.set_num_threads(1)
     config = validate(merge(data, {"env": {"backend": "auto", "workers": None}}))
-    if choose_backend(config.env).name != "batch":
+    if batch.reason_against(config.env, None):
         # a worker may not have workers of its own; all back-ends give the same scores
         config = validate(merge(config.as_data(), {"env": {"backend": "sync"}}))
     policy = Policy(spaces, config.policy)

@@ -50,10 +50,15 @@ class Training:
     def __init__(self, config: RunConfig, after_env_steps: int = 0) -> None:
         """`after_env_steps`: where a resumed run goes on; new episodes get seeds of their own."""
         self.config = config
-        self.backend = choose_backend(config.env, config.reward)
+        self.backend = choose_backend(config.env, config.reward, rests=config.algo.rests)
         self.vector = make_vector(config.env, config.reward, backend=self.backend.name)
         try:
             self.device = _device(config, has_images(self.vector.spaces))
+            if config.policy.precision != "float32" and self.device.type != "cuda":
+                raise UserError(
+                    f"policy.precision: {config.policy.precision} needs an NVIDIA GPU, and this "
+                    f"run is on {self.device.type}; leave it out or set device: cuda"
+                )
             # before anything is computed: initial weights depend on it in their last bits
             torch.set_num_threads(config.threads or _threads(has_images(self.vector.spaces)))
             with torch.random.fork_rng(devices=[]):

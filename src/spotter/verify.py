@@ -22,7 +22,7 @@ from spotter import checkpoint
 from spotter.config import RunConfig, recipes, validate
 from spotter.config.dump import to_yaml
 from spotter.config.overrides import merge
-from spotter.envs.make import resume_grade
+from spotter.envs.make import choose_backend, resume_grade
 from spotter.origins import Origin, Resume, resume
 from spotter.recorder import Ending, Row, Start
 from spotter.rundir.files import write_atomic
@@ -66,7 +66,8 @@ def verify(config: RunConfig, origin: Origin | None = None) -> Proof:
     """Train twice from the same point, once with a kill in between, and compare."""
     if origin is not None and not isinstance(origin, Resume):
         raise UserError("--verify does not go with --from; verify the run that was started with it")
-    grade = resume_grade(config.env, config.reward)
+    backend = choose_backend(config.env, config.reward, rests=config.algo.rests).name
+    grade = resume_grade(config.env, config.reward, backend)
     done = origin.saved.trainer["training"]["updates"] if origin else 0
     with tempfile.TemporaryDirectory(prefix="spotter-verify-") as place:
         through, killed = (_home(Path(place) / name, config, origin) for name in "ab")

@@ -268,6 +268,24 @@ class TestChoosingABackEnd:
     def test_scores_come_from_gymnasiums_own_environments(self, backend):
         assert self.chosen(self.CARTPOLE, None, backend=backend) == "batch"
 
+    def test_what_batch_computes_is_checked_against_a_real_copy(self, monkeypatch):
+        env = self.CARTPOLE.model_copy(update={"kwargs": {"sutton_barto_reward": True}})
+        monkeypatch.setattr(make, "_same_steps", lambda ours, theirs: iter([True, False]))
+        assert self.chosen(env) == "sync"
+
+    def test_copies_that_must_rest_do_not_run_natively(self):
+        pong = EnvConfig(id="ALE/Pong-v5", family="atari", count=2)
+        assert choose_backend(pong, PLAIN).name == "native"
+        assert choose_backend(pong, PLAIN, rests=True).name == "sync"
+
+    def test_what_only_this_process_knows_gets_no_workers(self, monkeypatch):
+        monkeypatch.setattr(make, "_step_cost_s", lambda env, reward: 1.0)
+        monkeypatch.setattr(make.os, "cpu_count", lambda: 2)
+        importable = config("Constant-v0", count=8)
+        assert choose_backend(importable, PLAIN).name == "process"
+        importable_only_here = importable.model_copy(update={"id": importable.id.split(":")[1]})
+        assert choose_backend(importable_only_here, PLAIN).name == "sync"
+
     def test_envpool_is_never_taken_unasked(self):
         assert self.chosen(self.LANDER) in ("sync", "process")
 

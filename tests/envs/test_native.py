@@ -1,6 +1,5 @@
 """ale-py's vector environment keeps our contract and equals single copies, bit for bit."""
 
-from functools import partial
 
 import numpy as np
 import pytest
@@ -124,31 +123,6 @@ def test_halves_give_the_same_numbers_in_any_order():
             assert halved.recv(0) + second == expected
             assert (halved.buffers.obs["obs"] == whole.buffers.obs["obs"]).all()
             assert (halved.buffers.truncated == whole.buffers.truncated).all()
-            assert (halved.begun == whole.begun).all()
-
-
-@pytest.mark.parametrize("wrappers", [(), LIFE_LOSS])
-def test_p24_stacking_newest_pictures_elsewhere(wrappers):
-    """What a device does with one picture per step and `begun` is the whole observation."""
-    env = atari("Breakout", wrappers, time_limit=45)
-    make = partial(NativeVector, env, RewardConfig(), 2)
-    with make() as whole, make() as newest:
-        newest.only_newest = True
-        whole.reset(SEEDS[:2])
-        newest.reset(SEEDS[:2])
-        stack = np.zeros_like(whole.buffers.obs["obs"])
-        games = lives_lost = 0
-        for taken in [None, *actions(whole, 60)]:
-            if taken is not None:
-                whole.step(taken)
-                newest.step(taken)
-            games += int(newest.begun.sum())
-            lives_lost += int((newest.buffers.terminated & ~newest.begun).sum())
-            stack[newest.begun] = 0
-            stack[:, :-1] = stack[:, 1:].copy()
-            stack[:, -1] = newest.buffers.obs["obs"][:, -1]
-            assert (stack == whole.buffers.obs["obs"]).all()
-        assert games > 2 and (lives_lost > 0) == bool(wrappers)
 
 
 def test_same_seeds_same_numbers_after_another_reset():
@@ -170,7 +144,7 @@ def test_tapes_are_unknown_and_playing_them_begins_new_episodes():
             vector.step(row)
         tapes = vector.tapes()
         assert tapes == [UNKNOWN] * 2
-        assert not vector.play(tapes).any() and vector.begun.all()
+        assert not vector.play(tapes).any()
         assert not vector.buffers.obs["obs"][:, :-1].any(), "a stack that begins"
         assert not vector.buffers.reward.any()
 

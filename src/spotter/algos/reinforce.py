@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -29,6 +29,8 @@ _CLIP = 0.2  # nothing is clipped; the fraction beyond PPO's usual bound makes r
 
 class Config(AlgoConfig):
     """Settings of REINFORCE."""
+
+    rests: ClassVar[bool] = True
 
     name: Literal["reinforce"] = "reinforce"
     lr: Annotated[Schedule, within(0)] = constant(1e-2)

@@ -9,6 +9,7 @@ import atexit
 import contextlib
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final, NoReturn
@@ -111,12 +112,13 @@ def main() -> None:
 
 def _leave(code: int) -> NoReturn:
     """Exit; without taking torch apart module by module, which takes 0.4 s and helps nobody."""
-    if "torch" not in sys.modules:
+    others = [thread for thread in threading.enumerate() if not thread.daemon]
+    if "torch" not in sys.modules or len(others) > 1:
         sys.exit(code)
     atexit._run_exitfuncs()
-    with contextlib.suppress(OSError):  # a reader that has gone away
-        sys.stdout.flush()
-        sys.stderr.flush()
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        with contextlib.suppress(OSError, ValueError):  # a reader that has gone away
+            stream.flush()
     os._exit(code)
 
 

@@ -261,6 +261,8 @@ class AlgoConfig(Plugin):
     """What every algorithm has; the rest is in algos/<name>.py."""
 
     plugin_kind: ClassVar[str] = "algos"
+    rests: ClassVar[bool] = False
+    """Whether copies wait for each other, as where whole episodes are collected."""
 
     lr: Annotated[Schedule, within(0)] = constant(3e-4)
     critic_lr: Annotated[Schedule, within(0)] | None = Field(

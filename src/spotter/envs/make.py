@@ -1,28 +1,34 @@
 """From an `EnvConfig` to stepping copies: the wrapper stack, and the back-end that runs it."""
 
+import multiprocessing
 import os
+import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from gymnasium.error import Error
 from gymnasium.wrappers import TimeLimit
 
 from spotter import plugins
 from spotter.config import EnvConfig, RewardConfig, SignalConfig
 from spotter.envs import native, pool
-from spotter.envs.base import Env, family
+from spotter.envs.base import Env, family, registered_spec
 from spotter.envs.batch import vector as batch
-from spotter.envs.grade import Grade, try_out
+from spotter.envs.grade import Grade, random_action, try_out
 from spotter.envs.meter import Meter
 from spotter.envs.process import ProcessVector
 from spotter.envs.slices import Copy
 from spotter.envs.vector import SyncVector, VectorEnv
 
 _TRIAL_STEPS: Final = 64
+_TRIAL_SEED: Final = 0
+_PATIENCE_S: Final = 0.2
+_agreements: Final[dict[str, bool]] = {}
 _TALKING_S: Final = 600e-6  # what a step of all copies loses by telling workers and waiting
 _FROM_COUNT: Final = 32  # copies; fewer are better stepped together
 UNLIMITED_CUT: Final = 10_000
@@ -61,24 +67,33 @@ class Backend(NamedTuple):
     why: str
 
 
-def choose_backend(env: EnvConfig, reward: RewardConfig | None = None) -> Backend:
+def choose_backend(
+    env: EnvConfig,
+    reward: RewardConfig | None = None,
+    *,
+    count: int | None = None,
+    rests: bool = False,
+) -> Backend:
     """What `backend: auto` means here: the fastest of those that change no number.
 
-    EnvPool has its own versions of the games and cannot be resumed exactly, so it is only used
-    when asked for.
+    `rests`: copies will have to wait for each other. EnvPool has its own versions of the games and
+    cannot be resumed exactly, so it is only used when asked for.
     """
     # Scores are what Gymnasium's own environments pay, whatever trained the policy.
     foreign = reward is None and env.backend in ("envpool", "native")
     if env.backend != "auto" and not foreign:
         return Backend(env.backend, "as configured")
-    if env.count > 1 and not batch.reason_against(env, reward):
-        return Backend("batch", "one computation for all copies, equal to single ones bit by bit")
-    if reward is not None and not native.reason_against(env, reward):
+    count = count or env.count
+    if count > 1 and not batch.reason_against(env, reward):
+        if _batch_agrees(env):
+            return Backend("batch", "one computation for all copies, equal to single ones")
+        return Backend("sync", "what batch computes is not what this Gymnasium does")
+    if reward is not None and not rests and not native.reason_against(env, reward):
         return Backend("native", "the emulator's own threads")
     workers = os.cpu_count() or 1
-    if workers > 1 and env.count >= 2 * workers and _can_spawn():
+    if workers > 1 and count >= 2 * workers and _can_spawn(env):
         cost = _step_cost_s(env, reward)
-        if env.count * cost * (1 - 1 / workers) > _TALKING_S:
+        if count * cost * (1 - 1 / workers) > _TALKING_S:
             return Backend("process", f"a step takes {cost * 1e6:.0f} µs, so {workers} workers pay")
     return Backend("sync", "steps are too short to share among processes")
 
@@ -93,7 +108,7 @@ def make_vector(
     """Training copies when `reward` is given, evaluation copies (no signals) otherwise."""
     recipe = Recipe(env, reward.signals if reward else (), training=reward is not None)
     count = count or env.count
-    backend = backend or choose_backend(env, reward).name
+    backend = backend or choose_backend(env, reward, count=count).name
     if backend == "batch":
         return batch.BatchVector(env, reward, count)
     if backend == "native":
@@ -107,8 +122,45 @@ def make_vector(
     return SyncVector(recipe.build, count, env.restarts, env.timeout_s)
 
 
-def _can_spawn() -> bool:
-    """Whether a worker can read the user's script again without running it."""
+def _batch_agrees(env: EnvConfig) -> bool:
+    """Whether `batch` does here, bit for bit, what a real copy does: a few steps of both."""
+    plain = env.model_copy(update={"wrappers": ()})
+    key = plain.model_dump_json(exclude={"count", "backend", "workers", "threshold"})
+    if key not in _agreements:
+        with (
+            batch.BatchVector(plain, RewardConfig(), 1) as ours,
+            SyncVector(Recipe(plain).build, 1) as theirs,
+        ):
+            _agreements[key] = all(_same_steps(ours, theirs))
+    return _agreements[key]
+
+
+def _same_steps(ours: VectorEnv, theirs: VectorEnv) -> Iterator[bool]:
+    draw = np.random.default_rng(0)
+    for vector in (ours, theirs):
+        vector.reset([_TRIAL_SEED])
+    for _ in range(_TRIAL_STEPS):
+        mask = theirs.buffers.mask
+        action = random_action(theirs.spaces.action, draw, None if mask is None else mask[0])
+        for vector in (ours, theirs):
+            vector.step(action[None])
+        a, b = ours.buffers, theirs.buffers
+        yield all(np.array_equal(a.obs[path], b.obs[path]) for path in b.obs)
+        yield bool((a.reward == b.reward).all() and (a.terminated == b.terminated).all())
+
+
+def _can_spawn(env: EnvConfig) -> bool:
+    """Whether workers can be started, and will know the environment."""
+    if multiprocessing.current_process().daemon:
+        return False
+    try:
+        maker = registered_spec(env).entry_point
+    except (Error, ImportError):
+        return False
+    # what a script or a notebook registers by itself exists in this process only
+    root = maker.split(".")[0].split(":")[0] if isinstance(maker, str) else ""
+    if ":" not in env.id and root not in ("gymnasium", "spotter", "ale_py"):
+        return False
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     if script is None:
         return True  # a notebook or a console: workers read nothing
@@ -119,13 +171,14 @@ def _can_spawn() -> bool:
 
 
 def _step_cost_s(env: EnvConfig, reward: RewardConfig | None) -> float:
-    """Seconds per step of one copy, by trying."""
+    """Seconds per step of one copy, by trying; the process's own random streams do not notice."""
+    numbers, others = random.getstate(), np.random.get_state()
     copy = Recipe(env, reward.signals if reward else (), training=reward is not None).build()
-    costs = []
+    costs: list[float] = []
     try:
-        copy.env.reset(seed=0)
-        copy.env.action_space.seed(0)
-        for _ in range(_TRIAL_STEPS):
+        copy.env.reset(seed=_TRIAL_SEED)
+        copy.env.action_space.seed(_TRIAL_SEED)
+        while len(costs) < _TRIAL_STEPS and sum(costs) < _PATIENCE_S:
             action = copy.env.action_space.sample()
             began = perf_counter()
             _, _, terminated, truncated, _ = copy.env.step(action)
@@ -136,6 +189,8 @@ def _step_cost_s(env: EnvConfig, reward: RewardConfig | None) -> float:
         return 0.0
     finally:
         copy.close()
+        random.setstate(numbers)
+        np.random.set_state(others)
     return float(np.median(costs))
 
 

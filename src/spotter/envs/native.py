@@ -6,10 +6,6 @@ It cannot let single copies stand still, cannot be replayed, and knows no wrappe
 
 With `halves=2` the copies form two groups that run by themselves: while one group plays, the other
 can be answered (`send(0, …)`, `send(1, …)`, `recv(0)`, …).
-
-An episode starts with a stack of zeros and its first picture as the newest, last plane; every step
-shifts it by one. So whoever sets `only_newest` can stack elsewhere: where `begun`, clear the stack;
-then shift it and append `buffers.obs["obs"][:, -1]`.
 """
 
 import os
@@ -72,8 +68,6 @@ class NativeVector:
         self.halves = halves
         self.signal_kinds: tuple[Kind, ...] = ()
         self.note: Note | None = None
-        self.only_newest = False
-        """Leave all but the last plane of `buffers.obs` as it is; last observations are whole."""
         self._loses_lives = _LIFE_LOSS in _wrappers(env, reward)
         each = count // halves
         self._groups = [_make(env, each, self._loses_lives) for _ in range(halves)]
@@ -83,8 +77,6 @@ class NativeVector:
         self.buffers = assemble({k: np.zeros(shape, dtype) for k, (shape, dtype) in fields.items()})
         self.depths = {"obs": atari.settings(env).stack_num}
         """Leaves that are stacks of the latest pictures, and of how many."""
-        self.begun: Bools = np.zeros(count, np.bool_)
-        """[N]: `obs` is the first observation of a game. (A lost life begins none.)"""
         self.rows = [slice(half * each, (half + 1) * each) for half in range(halves)]
         self._score = np.zeros(count)
         self._length = np.zeros(count, np.int64)
@@ -103,7 +95,6 @@ class NativeVector:
         buffers.obs["obs"][rows] = obs
         buffers.reward[rows] = 0.0
         buffers.terminated[rows] = buffers.truncated[rows] = False
-        self.begun[rows] = True
         self._score[rows] = self._length[rows] = 0
         self._frame[rows] = info["episode_frame_number"]
 
@@ -130,10 +121,7 @@ class NativeVector:
         except Exception as error:
             raise EnvError(f"ale-py failed: {type(error).__name__}: {error}") from error
         rows, buffers = self.rows[half], self.buffers
-        if self.only_newest:
-            buffers.obs["obs"][rows, -1] = obs[:, -1]
-        else:
-            buffers.obs["obs"][rows] = obs
+        buffers.obs["obs"][rows] = obs
         buffers.reward[rows] = reward
         buffers.terminated[rows] = terminated
         buffers.truncated[rows] = truncated
@@ -142,7 +130,6 @@ class NativeVector:
         ended = terminated | truncated
         if ended.any():
             return self._end(rows, obs, ended, info)
-        self.begun[rows] = False
         self._frame[rows] = info["episode_frame_number"]
         return []
 
@@ -159,7 +146,6 @@ class NativeVector:
         for row in np.flatnonzero(begun):
             final[row] = info["final_obs"][row]
             episodes.append(self._episode(rows.start + int(row)))
-        self.begun[rows] = begun
         self._frame[rows] = frame
         return episodes
 

@@ -54,7 +54,7 @@ def reason_against(env: EnvConfig, reward: RewardConfig | None) -> str:
     if env.id not in SAME:
         return f"EnvPool has nothing that does the same as {env.id}"
     if not plugins.findable("envpool"):
-        return "EnvPool is not installed"
+        return "EnvPool is not installed (pip install 'spotter[fast]')"
     if env.kwargs:
         return "env.kwargs are for Gymnasium's own version"
     for wrapper in env.wrappers:

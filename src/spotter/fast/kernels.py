@@ -44,10 +44,11 @@ def _take_compiled() -> bool:
         return False
     try:
         from spotter.fast import _kernels
-    except ImportError:
+
+        compiled = {name: getattr(_kernels, name) for name in NAMES}
+    except (ImportError, AttributeError):  # none, or left over from another version
         return False
-    for name in NAMES:
-        globals()[name] = getattr(_kernels, name)
+    globals().update(compiled)
     return True
 
 

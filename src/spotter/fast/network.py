@@ -119,6 +119,11 @@ class Network:
         if isinstance(self.distribution, heads.Normal):
             self.distribution.log_std_slope = view(gradient(policy.policy_head.log_std))
 
+    def is_stale(self) -> bool:
+        """Whether the policy's weights have moved elsewhere since."""
+        address: int = self._policy_head.weight.ctypes.data
+        return address != self.policy.policy_head.linear.weight.data_ptr()
+
     def inputs(self, obs: Arrays) -> npt.NDArray[Any]:
         """Normalised observations, one row per sample: what the other methods call x."""
         return self._inputs(obs)

@@ -39,9 +39,14 @@ def shared_scratch(width: int, use: str) -> Scratch:
     return Scratch(width)
 
 
-@cache
 def ones(count: int) -> Floats:
-    return np.ones(count, np.float32)
+    global _ones
+    if len(_ones) < count:
+        _ones = np.ones(count, np.float32)
+    return _ones[:count]
+
+
+_ones: Floats = np.ones(0, np.float32)
 
 
 def mean(x: npt.NDArray[Any]) -> float:

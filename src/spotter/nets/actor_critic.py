@@ -220,9 +220,11 @@ class Body(nn.Module):
         self._half = config.precision == "bfloat16"
 
     def forward(self, inputs: dict[str, Tensor]) -> Tensor:
-        device = next(iter(inputs.values())).device.type
-        with torch.autocast(device, torch.bfloat16, enabled=self._half and device == "cuda"):
+        if not self._half:
             features: Tensor = self.trunk(self._join(inputs))
+            return features
+        with torch.autocast("cuda", torch.bfloat16):
+            features = self.trunk(self._join(inputs))
         return features.float()
 
     def _join(self, inputs: dict[str, Tensor]) -> Tensor:

@@ -37,7 +37,7 @@ class BatchVector:
     def __init__(self, env: EnvConfig, reward: RewardConfig | None, count: int) -> None:
         against = reason_against(env, reward)
         if against:
-            raise UserError(f"env.backend batch cannot run {env.id}: {against}")
+            raise UserError(f"env.backend: batch cannot run {env.id}: {against}; use sync")
         copy = _model(env, training=reward is not None)
         layout = Layout.of(copy)
         self.count = count
@@ -190,11 +190,10 @@ class BatchVector:
         """Start an episode; without a seed the copy's own stream runs on."""
         if seed is not None:
             self._seeds[row] = seed
+            self._world.seed(row, np_random(seed)[0])  # first: nobody knows the stream before it
         if seed is not None or self._taped[row] >= _LONG_TAPE:
             self._events.append((row, Start(self._snapshot(row), seed)))
             self._taped[row] = 0
-        if seed is not None:
-            self._world.seed(row, np_random(seed)[0])
         self._world.start(row)
 
     def _clear(self, rows: Any) -> None:
