@@ -31,7 +31,7 @@ NOISE = {"name": "sticky_actions"}
 )
 def test_reasons_against(env, words):
     assert words in reason_against(env, RewardConfig())
-    with pytest.raises(UserError, match="backend batch cannot run"):
+    with pytest.raises(UserError, match="backend: batch cannot run"):
         BatchVector(env, RewardConfig(), 1)
 
 
