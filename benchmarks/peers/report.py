@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from contestants import CONTESTANTS, REFERENCE, SPOTTER
+from contestants import CONTESTANTS, REFERENCE
 from works import WORKS, Work
 
 _TITLES = {contestant.name: contestant.title for contestant in CONTESTANTS}
@@ -53,7 +53,8 @@ def ratio(one: Mapping[int, float], other: Mapping[int, float]) -> float | None:
 
 def best_peer(found: Mapping[str, Mapping[int, float]]) -> str | None:
     """The fastest of the others by its median."""
-    peers = {name: rounds for name, rounds in found.items() if name != SPOTTER}
+    ours = {contestant.name for contestant in CONTESTANTS if contestant.is_spotter}
+    peers = {name: rounds for name, rounds in found.items() if name not in ours}
     return max(peers, key=lambda name: statistics.median(peers[name].values()), default=None)
 
 
@@ -170,7 +171,14 @@ def replace_section(page: str, name: str, text: str) -> str:
 
 
 def save(path: Path, runs: Sequence[Run], skipped: Mapping[str, Mapping[str, str]]) -> None:
-    """Every single measurement, as it came."""
+    """Every single measurement, as it came; works that were not measured now keep theirs."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    data = {"machine": machine(), "skipped": skipped, "runs": [asdict(run) for run in runs]}
+    now = {run.work for run in runs}
+    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    kept = [run for run in before.get("runs", []) if run["work"] not in now]
+    data = {
+        "machine": machine(),
+        "skipped": {**before.get("skipped", {}), **skipped},
+        "runs": [*kept, *(asdict(run) for run in runs)],
+    }
     path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")

@@ -1,6 +1,5 @@
 """ale-py's vector environment keeps our contract and equals single copies, bit for bit."""
 
-
 import numpy as np
 import pytest
 
