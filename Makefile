@@ -21,7 +21,7 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/spotter config check
-	$(BIN)/spotter config fmt --check src/spotter/recipes/*.yaml src/spotter/recipes/families/*.yaml
+	$(BIN)/spotter config fmt --check src/spotter/recipes/*.yaml src/spotter/recipes/*/*.yaml
 
 # Trains every recipe over three seeds and checks what it promises; under an hour on two cores.
 learn: $(READY)
@@ -34,7 +34,7 @@ bench: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/spotter config fmt src/spotter/recipes/*.yaml src/spotter/recipes/families/*.yaml
+	$(BIN)/spotter config fmt src/spotter/recipes/*.yaml src/spotter/recipes/*/*.yaml
 
 schema: $(READY)
 	$(BIN)/spotter config schema > docs/reference/recipe.schema.json
