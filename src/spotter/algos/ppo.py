@@ -261,6 +261,8 @@ class PPO:
         self, batch: Batch, indices: Tensor, now: _Values, progress: Progress, may_stop: bool
     ) -> dict[str, Any] | None:
         """`_torch_step` with the gradient derived by hand."""
+        import numpy as np
+
         from spotter.fast import objectives as F
 
         config, net = self.config, self.network
@@ -268,7 +270,7 @@ class PPO:
         part = batch.select(indices.numpy())
         said = net.evaluate(part.obs["x"], part.action, part.mask)
         log_ratio = said.log_prob - part.log_prob
-        ratio = F.exp(log_ratio)
+        ratio = np.exp(log_ratio)
         shift = F.policy_shift(log_ratio, now.clip, ratio)
         if may_stop and _too_far(shift, now):
             return None

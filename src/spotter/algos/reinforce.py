@@ -123,6 +123,8 @@ class Reinforce:
 
     def _numpy_step(self, batch: Batch, progress: Progress) -> dict[str, Any]:
         """`_torch_step` with the gradient derived by hand."""
+        import numpy as np
+
         from spotter.fast import objectives as F
 
         config, net = self.config, self.network
@@ -135,7 +137,7 @@ class Reinforce:
             "loss/policy": -F.mean(advantage * now.log_prob),
             "loss/entropy": -entropy_weight * entropy,
         }
-        value_slope = F.zeros_like(now.raw_value)
+        value_slope = np.zeros_like(now.raw_value)
         if config.baseline == "value":
             weight = config.value_weight.at(progress)
             loss, slope = F.value_loss_slope(now.raw_value, net.normalized(batch.target))

@@ -85,19 +85,11 @@ def std(x: Floats) -> float:
     return math.sqrt(_variance(x))
 
 
-def zeros_like(x: Floats) -> Floats:
-    return np.zeros_like(x)
-
-
 def standardize(x: Floats) -> Floats:
     """Zero mean, unit variance over all elements; a single element becomes 0, never NaN."""
     standard: Floats = np.empty(x.shape, np.float32)
     kernels.standardize(x.reshape(-1), standard.reshape(-1))
     return standard
-
-
-def exp(x: Floats) -> Floats:
-    return np.exp(x)
 
 
 def clipped_surrogate_slope(ratio: Floats, advantage: Floats, clip: float) -> tuple[float, Floats]:
