@@ -26,6 +26,7 @@ from spotter.envs.slices import Copy
 from spotter.envs.vector import SyncVector, VectorEnv
 
 _TRIAL_STEPS: Final = 64
+_COMPARED_STEPS: Final = 160  # enough for an episode of most games to end
 _TRIAL_SEED: Final = 0
 _PATIENCE_S: Final = 0.2
 _agreements: Final[dict[str, bool]] = {}
@@ -139,7 +140,7 @@ def _same_steps(ours: VectorEnv, theirs: VectorEnv) -> Iterator[bool]:
     draw = np.random.default_rng(0)
     for vector in (ours, theirs):
         vector.reset([_TRIAL_SEED])
-    for _ in range(_TRIAL_STEPS):
+    for _ in range(_COMPARED_STEPS):
         mask = theirs.buffers.mask
         action = random_action(theirs.spaces.action, draw, None if mask is None else mask[0])
         for vector in (ours, theirs):

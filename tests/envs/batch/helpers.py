@@ -17,6 +17,7 @@ FAMILIES = {
     **dict.fromkeys(("CartPole", "MountainCar", "Acrobot", "Pendulum"), "classic"),
     **dict.fromkeys(("FrozenLake", "CliffWalking", "Taxi"), "toy_text"),
     "Bandit": "bandit",
+    "LunarLander": "box2d",
 }
 
 

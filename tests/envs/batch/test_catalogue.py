@@ -16,8 +16,9 @@ NOISE = {"name": "sticky_actions"}
 @pytest.mark.parametrize(
     ("env", "words"),
     [
-        (EnvConfig(id="LunarLander-v3", family="box2d"), "family box2d may make something else"),
-        (EnvConfig(id="LunarLander-v3", family="gymnasium"), "nobody has written LunarLander-v3"),
+        (EnvConfig(id="CartPole-v1", family="atari"), "family atari may make something else"),
+        (EnvConfig(id="BipedalWalker-v3", family="box2d"), "nobody has written BipedalWalker-v3"),
+        (config("LunarLander-v3", {"enable_wind": True}), "wind blows in each copy"),
         (EnvConfig(id="NoSuch-v0", family="gymnasium"), "nobody has written NoSuch-v0"),
         (EnvConfig(id="no_package:NoSuch-v0", family="gymnasium"), "nobody has written"),
         (config("CartPole-v1", wrappers=[NOISE]), "wrapper sticky_actions works on one copy"),

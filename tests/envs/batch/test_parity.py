@@ -38,6 +38,10 @@ CASES = [  # config, steps, which ends must have been seen: terminated or not
     (config("Taxi-v4", {"is_rainy": True}, time_limit=90), 350, {False}),
     (config("Taxi-v4", mask=False, time_limit=30), 100, {False}),
     (config("Taxi-v4"), 1500, BOTH),
+    (config("LunarLander-v3"), 700, {True}),
+    (config("LunarLander-v3", {"gravity": -11.0}, time_limit=75), 350, BOTH),
+    (config("LunarLanderContinuous-v3", time_limit=100), 400, BOTH),
+    (config("LunarLander-v3", {"continuous": True}), 700, {True}),
     (config("Bandit-v0"), 30, {True}),
     (
         config("Bandit-v0", {"means": [0, 0.5, 2], "std": 0.3, "pulls": 5}, time_limit=4),
@@ -74,6 +78,7 @@ def test_same_bytes_as_gymnasium(env, steps, ends):
     [
         *("CartPole-v1", "MountainCarContinuous-v0", "Acrobot-v1", "Pendulum-v1", "MountainCar-v0"),
         *("FrozenLake-v1", "CliffWalkingSlippery-v1", "Taxi-v4", "Bandit-v0"),
+        "LunarLander-v3",
     ],
 )
 def test_resting_copies_stand_still_and_draw_nothing(env_id, count, rest):
@@ -105,6 +110,27 @@ def test_states_agree_where_observations_are_too_coarse_to_tell(env_id, order):
             for row, copy in enumerate(first._slice.copies):
                 state = np.asarray(copy.env.unwrapped.state, np.float64)
                 assert second._world.state[list(order), row].tobytes() == state.tobytes()
+
+
+@pytest.mark.parametrize("env_id", ["LunarLander-v3", "LunarLanderContinuous-v3"])
+def test_the_same_bytes_down_to_a_soft_landing(env_id):
+    """Legs that touch, a body that comes to rest: what random play never gets to see."""
+    env = config(env_id)
+    with sync(env, 3) as first, batch(env, 3) as second:
+        from gymnasium.envs.box2d.lunar_lander import heuristic
+
+        first.reset((1, 2, 3))
+        second.reset((1, 2, 3))
+        landings = 0
+        for _ in range(500):
+            games = [copy.env.unwrapped for copy in first._slice.copies]
+            action = np.array(
+                [heuristic(game, first.buffers.obs["obs"][row]) for row, game in enumerate(games)]
+            )
+            assert first.step(action) == second.step(action)
+            assert_same(first, second)
+            landings += int((first.buffers.reward == 100.0).sum())
+    assert landings > 0
 
 
 @pytest.mark.parametrize("count", [7, 33])

@@ -24,7 +24,7 @@ SEEDS = (3, 1, 2)
     ("recorded", "played"), [(batch, batch), (batch, sync), (sync, batch)], ids=lambda f: f.__name__
 )
 @pytest.mark.parametrize("steps", [7, 1300])
-@pytest.mark.parametrize("env_id", [*IDS, "Bandit-v0", "Acrobot-v1"])
+@pytest.mark.parametrize("env_id", [*IDS, "Bandit-v0", "Acrobot-v1", "LunarLander-v3"])
 def test_others_go_on_from_a_tape(env_id, steps, recorded, played):
     """1300 steps are more than one tape: it then begins within a random stream."""
     steps = min(steps, 300) if env_id == "Acrobot-v1" else steps

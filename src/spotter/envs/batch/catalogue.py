@@ -16,6 +16,7 @@ from spotter.envs.buffers import Buffers
 _CLASSIC: Final = "gymnasium.envs.classic_control"
 _TOY_TEXT: Final = "gymnasium.envs.toy_text"
 _LAKE: Final = f"{_TOY_TEXT}.frozen_lake:FrozenLakeEnv"
+_LANDER: Final = "gymnasium.envs.box2d.lunar_lander:LunarLander"
 _TAXI: Final = f"{_TOY_TEXT}.taxi:TaxiEnv"
 _WORLDS: Final = {  # entry point -> module of this package, class
     f"{_CLASSIC}.cartpole:CartPoleEnv": ("cartpole", "CartPole"),
@@ -30,8 +31,9 @@ _WORLDS: Final = {  # entry point -> module of this package, class
     f"{_TOY_TEXT}.cliffwalking:CliffWalkingEnv": ("tabular", "Tabular"),
     _TAXI: ("tabular", "Tabular"),
     "spotter.envs.bandit:Bandit": ("arms", "Arms"),
+    _LANDER: ("lander", "Lander"),
 }
-_FAMILIES: Final = ("", "gymnasium", "classic", "toy_text", "bandit")
+_FAMILIES: Final = ("", "gymnasium", "classic", "toy_text", "bandit", "box2d")
 """Those that hand out what is registered, as it is."""
 _WRAPPERS: Final = ("time_limit",)
 _LARGEST: Final = 1e9  # settings beyond make physics overflow, and nobody here looks for that
@@ -78,6 +80,8 @@ def _against_settings(entry_point: str, settings: Mapping[str, Any]) -> str:
         return "every copy has a random map of its own"
     if entry_point == _TAXI and settings.get("fickle_passenger"):
         return "fickle passengers are not in the transition table"
+    if entry_point == _LANDER and settings.get("enable_wind"):
+        return "wind blows in each copy for itself"
     for name, value in settings.items():
         if any(not abs(number) < _LARGEST for number in _numbers(value)):
             return f"env.kwargs.{name} is too large or not a number"
