@@ -5,6 +5,7 @@ true last observation where an episode was truncated, 0 where it terminated, and
 value otherwise.
 """
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
@@ -45,8 +46,9 @@ class Collector:
         policy_seed: int,
         device: torch.device,
         network: Network | None = None,
+        buffers: int = 1,
     ) -> None:
-        """`network`: the policy's twin, if NumPy shall act."""
+        """`network`: the policy's twin, if NumPy shall act; `buffers`: rollouts kept at once."""
         self.vector, self.policy, self.mixer = vector, policy, mixer
         self._network = network
         self._gamma, self._gamma_now = gamma, 0.0
@@ -55,9 +57,9 @@ class Collector:
         self._actors = Actors(policy, self._generator)
         self._seeds = list(seeds)
         self._parts = np.zeros((vector.count, len(mixer.names)))
-        self._rollout: Rollout | None = None
-        self.last: Rollout | None = None
-        """What the latest update learnt from; its memory is written over by the next."""
+        self._rollouts: deque[Rollout | None] = deque([None] * buffers)
+        """The present one first."""
+        self._is_cancelled = False
         self.position = (0, 0)
         """Vector steps collected and due in the present rollout (due: 0 where nobody knows)."""
         self._whole_episodes = False
@@ -73,7 +75,6 @@ class Collector:
     def collect(self, steps: int, progress: Progress) -> Rollout:
         """Exactly `steps` vector steps; episodes run on from one rollout into the next."""
         rollout = self._storage(steps)
-        rollout.whole, rollout.lost = True, []
         self._start(progress)
         if self._network is not None:
             self._noise = self._network.draw(steps, self.vector.count, self._generator)[::-1]
@@ -95,7 +96,6 @@ class Collector:
         self._whole_episodes = True
         left = np.full(self.vector.count, episodes)
         rollout = self._storage(256)
-        rollout.whole, rollout.lost = True, []
         t = 0
         while left.any():
             if t == rollout.steps:
@@ -126,23 +126,32 @@ class Collector:
         self.seconds = dict.fromkeys(self.seconds, 0.0)
         return episodes, seconds
 
+    def cancel(self) -> None:
+        """Leave the rollout under way: nobody will want it."""
+        self._is_cancelled = True
+
     def _storage(self, steps: int) -> Rollout:
-        if self._rollout is None or self._rollout.steps < steps:
-            has_mask = self.vector.buffers.mask is not None
-            self._rollout = Rollout(
-                self.vector.spaces,
-                steps,
-                self.vector.count,
-                has_mask,
-                self._device,
-                getattr(self.vector, "depths", {}),
-            )
-        return self._rollout
+        """Room for a new rollout, in the memory of the oldest."""
+        self._rollouts.rotate()
+        rollout = self._rollouts[0]
+        if rollout is None or rollout.steps < steps:
+            rollout = self._rollouts[0] = self._new_rollout(steps)
+        rollout.whole, rollout.lost = True, []
+        return rollout
+
+    def _new_rollout(self, steps: int) -> Rollout:
+        return Rollout(
+            self.vector.spaces,
+            steps,
+            self.vector.count,
+            self.vector.buffers.mask is not None,
+            self._device,
+            getattr(self.vector, "depths", {}),
+        )
 
     def _grown(self, rollout: Rollout) -> Rollout:
         """Twice the room, with what is already written."""
-        self._rollout = None
-        larger = self._storage(2 * rollout.steps)
+        larger = self._rollouts[0] = self._new_rollout(2 * rollout.steps)
         larger.whole, larger.lost = rollout.whole, rollout.lost
         written = larger.first(rollout.steps)
         for name, old in vars(rollout).items():
@@ -215,6 +224,8 @@ class Collector:
 
         Returns the actions, and when the observations had been copied.
         """
+        if self._is_cancelled:
+            raise EnvError("collecting was cancelled")
         rows = slice(0, self.vector.count) if rows is None else rows
         obs, mask = rollout.show(t, buffers, rows)
         copied = perf_counter()
@@ -312,7 +323,6 @@ class Collector:
             rows_t, rows_n, finals = zip(*self._truncations, strict=True)
             stacked = {path: np.stack([final[path] for final in finals]) for path in finals[0]}
             values.next_value[list(rows_t), list(rows_n)] = self._value(stacked)
-        self.last = rollout
         self.seconds["policy"] += perf_counter() - began
 
     def _look_back(self, arrays: Rollout) -> None:

@@ -98,7 +98,7 @@ class Loop:
         try:
             update = self.training.step()
         finally:  # also of the failure that was one too many
-            self._report(self.training.vector.take_faults())
+            self._report(self.training.take_faults())
         submitted = self._is_due(update.env_steps) and self._submit(update.env_steps)
         scored = self.scorer.ready()
         if self._is_spent() and not scored:
@@ -192,7 +192,7 @@ class Loop:
     def save(self, awaits_score: bool = False, pin: str = "") -> None:
         """Everything that is needed to go on from here."""
         training, algo = self.training, self.training.config.algo
-        if self.keeper is None or self._row is None or training.collector.last is None:
+        if self.keeper is None or self._row is None or training.last is None:
             return  # nothing has happened since the run was saved
         gamma = algo.gamma.at(training.progress)
         lam = getattr(algo, "lambda_", None)
@@ -201,9 +201,7 @@ class Loop:
             policy=training.policy,
             trainer=self.state(),
             row=self._row.as_data(),
-            table=diagnosis.table(
-                training.collector.last, gamma, lam.at(training.progress) if lam else 1.0
-            ),
+            table=diagnosis.table(training.last, gamma, lam.at(training.progress) if lam else 1.0),
         )
         seconds = self.keeper.save(contents, awaits_score, pin)
         self._saved_at = monotonic()

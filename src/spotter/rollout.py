@@ -160,6 +160,31 @@ class Rollout:
         view.mask = None if self.mask is None else self.mask[:steps]
         return view
 
+    def as_data(self) -> dict[str, Any]:
+        """Everything in it as arrays; where `has_arrays`."""
+        arrays = self.arrays()
+        data: dict[str, Any] = {name: getattr(arrays, name) for name in (*_NUMBERS, *_FLAGS)}
+        return data | {
+            "obs": dict(arrays.obs),
+            "mask": arrays.mask,
+            "whole": self.whole,
+            "lost": [list(span) for span in self.lost],
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> "Rollout":
+        rollout = object.__new__(cls)
+        for name in (*_NUMBERS, *_FLAGS):
+            setattr(rollout, name, torch.as_tensor(data[name]))
+        rollout.steps, rollout.count = rollout.reward.shape
+        rollout.obs = {path: torch.as_tensor(leaf) for path, leaf in data["obs"].items()}
+        rollout.mask = None if data["mask"] is None else torch.as_tensor(data["mask"])
+        rollout.whole = data["whole"]
+        rollout.lost = [(first, last, row) for first, last, row in data["lost"]]
+        rollout.on_cpu, rollout._arrays = True, None
+        rollout.host = {name: getattr(rollout, name).numpy() for name in _OUTCOMES}
+        return rollout
+
     @property
     def has_arrays(self) -> bool:
         return self.on_cpu and not any(isinstance(leaf, History) for leaf in self.obs.values())

@@ -67,10 +67,12 @@ def _training(training: "Training") -> dict[str, str]:
     budget = config.budget.env_steps
     every = config.eval.every_steps
     cadence = f"every {every:,} env steps" if every else "at the end"
+    overlap = {"overlap": training.overlap} if training.overlap else {}
     return {
         "algorithm": config.algo.name,
         "policy": f"{parameters:,} parameters on {training.device}",
         "engine": f"{engine.name} ({engine.why})",
+        **overlap,
         "budget": f"{budget:,} env steps" if budget else "no limit",
         "evaluates": f"{cadence}, {config.eval.episodes} episodes ({config.eval.mode})",
     }

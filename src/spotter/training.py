@@ -4,10 +4,10 @@ Order is written as statements: step, evaluate when due, record, act on what was
 when solved, spent or asked to. A run can be left after any update and continued from there.
 """
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from copy import deepcopy
 from dataclasses import asdict, dataclass
 from multiprocessing import current_process
 from time import perf_counter
@@ -16,7 +16,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from spotter import checkpoint, diagnosis, plugins, seeding, streams, summary
+from spotter import checkpoint, devices, diagnosis, gather, plugins, seeding, streams, summary
 from spotter.algos.base import Algorithm
 from spotter.checkpoint import Keeper
 from spotter.collector import Collector
@@ -24,6 +24,7 @@ from spotter.config import RunConfig
 from spotter.envs.base import threshold
 from spotter.envs.grade import Grade
 from spotter.envs.make import check_copies_differ, choose_backend, make_vector, resume_grade
+from spotter.envs.vector import Note
 from spotter.fast.network import twin
 from spotter.interrupts import EXIT_CODES, Interrupts
 from spotter.interventions import Interventions
@@ -35,13 +36,14 @@ from spotter.nets.actor_critic import Policy, has_images
 from spotter.origins import Fork, Origin, Resume
 from spotter.recorder import Ending, Recorder, Sink, Start
 from spotter.rewards import RewardMixer
+from spotter.rollout import Rollout
 from spotter.rundir.report import write_report
 from spotter.rundir.run import Run
 from spotter.scoring import make_scorer
 from spotter.sinks.jsonl import Jsonl
 from spotter.sinks.log import Log
 from spotter.transfer import Plan, graft
-from spotter.types import Evaluation, Progress, Update, UserError
+from spotter.types import Evaluation, Fault, Progress, Update, UserError
 
 
 class Training:
@@ -53,39 +55,46 @@ class Training:
         self.backend = choose_backend(config.env, config.reward, rests=config.algo.rests)
         self.vector = make_vector(config.env, config.reward, backend=self.backend.name)
         try:
-            self.device = _device(config, has_images(self.vector.spaces))
+            self.device = devices.choose(config, has_images(self.vector.spaces))
             if config.policy.precision != "float32" and self.device.type != "cuda":
                 raise UserError(
                     f"policy.precision: {config.policy.precision} needs an NVIDIA GPU, and this "
                     f"run is on {self.device.type}; leave it out or set device: cuda"
                 )
             # before anything is computed: initial weights depend on it in their last bits
-            torch.set_num_threads(config.threads or _threads(has_images(self.vector.spaces)))
+            torch.set_num_threads(config.threads or devices.threads(has_images(self.vector.spaces)))
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seeding.integer(config.seed, "weights"))
                 self.policy = Policy(self.vector.spaces, config.policy).to(self.device)
             self.algorithm: Algorithm = plugins.load("algos", config.algo.name).make(
                 config.algo, self.policy, seeding.integer(config.seed, "minibatches")
             )
+            # who acts while the other learns needs weights that hold still
+            acting = deepcopy(self.policy) if config.algo.ahead else self.policy
             stream = f"train envs after {after_env_steps}" if after_env_steps else "train envs"
             self.collector = Collector(
                 self.vector,
-                self.policy,
+                acting,
                 RewardMixer(config.reward, self.vector.signal_kinds, config.env.count),
                 config.algo.gamma,
                 seeding.integers(config.seed, stream, config.env.count),
                 seeding.integer(config.seed, "train actions"),
                 self.device,
-                twin(self.policy),
+                twin(acting),
+                buffers=2 if config.algo.ahead else 1,
             )
+            self.updates = self.env_steps = self.vector_steps = 0
+            self.last: Rollout | None = None
+            """What the latest update learnt from."""
+            self._gatherer = gather.make(self, after_env_steps)
         except BaseException:
             self.vector.close()
             raise
-        self.updates = 0
 
     @property
-    def env_steps(self) -> int:
-        return self.collector.env_steps
+    def overlap(self) -> str:
+        """How collecting and learning go on at the same time; empty where they take turns."""
+        return self._gatherer.words
 
     @property
     def progress(self) -> Progress:
@@ -93,23 +102,26 @@ class Training:
 
     def step(self) -> Update:
         """Collect one rollout and learn from it."""
-        before, progress = self.env_steps, self.progress
-        rollout = self.algorithm.collect(self.collector, progress)
+        began, before = perf_counter(), self.env_steps
+        gathered = self._gatherer.next()
+        self.env_steps, self.vector_steps = gathered.env_steps, gathered.vector_steps
         collected = perf_counter()
-        metrics = self.algorithm.update(rollout, progress)
+        self.last = rollout = gathered.rollout
+        metrics = self.algorithm.update(rollout, gathered.progress)
         # Statistics move only here, so acting and learning on one rollout see the same inputs.
         if self.config.policy.normalize_obs == "running":
             self.policy.observe(rollout.flatten(rollout.value, rollout.value).obs)
         metrics |= diagnosis.statistics(rollout, self.policy)
-        episodes, seconds = self.collector.take()
         self.updates += 1
+        # what somebody else does meanwhile takes no time here, waiting for it does
+        seconds = {"idle": collected - began} if self.config.algo.ahead else gathered.seconds
         return Update(
             index=self.updates,
             env_steps=self.env_steps,
             new_env_steps=self.env_steps - before,
-            vector_steps=self.collector.vector_steps,
+            vector_steps=self.vector_steps,
             metrics=metrics,
-            episodes=episodes,
+            episodes=gathered.episodes,
             seconds=seconds | {"learn": perf_counter() - collected},
         )
 
@@ -117,14 +129,24 @@ class Training:
         """Go on with other values of schedulable settings."""
         self.config = config
         self.algorithm.retune(config.algo)
-        self.collector.retune(config.algo.gamma, config.reward)
+        self._gatherer.retune(config)
+
+    def listen(self, note: Note) -> None:
+        """Have somebody told what happens among the copies."""
+        self._gatherer.listen(note)
+
+    def take_faults(self) -> list[Fault]:
+        """Copies that failed since the last call."""
+        return self._gatherer.take_faults()
 
     def state(self) -> dict[str, Any]:
         """All that another `Training` needs, besides the policy, to go on exactly like this one."""
         return {
             "updates": self.updates,
+            "env_steps": self.env_steps,
+            "vector_steps": self.vector_steps,
             "algorithm": _as_arrays(self.algorithm.state()),
-            "collector": _as_arrays(self.collector.state()),
+            **_as_arrays(self._gatherer.state()),
             "streams": streams.state(self.device),
         }
 
@@ -133,11 +155,14 @@ class Training:
         self.policy.load_state_dict(dict(weights))
         self.updates = state["updates"]
         self.algorithm.restore(state["algorithm"])
-        begun = self.collector.restore(state["collector"])
+        begun = self._gatherer.restore(state)
+        counted = {**state["collector"], **state}  # the same, unless somebody collects ahead
+        self.env_steps, self.vector_steps = counted["env_steps"], counted["vector_steps"]
         streams.restore(state["streams"], self.device)
         return begun
 
     def close(self) -> None:
+        self._gatherer.close()
         self.vector.close()
 
     def __enter__(self) -> Self:
@@ -207,7 +232,7 @@ def train(
         facts = summary.facts(training, start.threshold, fresh=not isinstance(origin, Fork))
         watcher = Watcher(facts, catalogue, config.alerts.ignore)
         recorder = stack.enter_context(Recorder(start, sinks, watcher))
-        training.vector.note = recorder.note
+        training.listen(recorder.note)
         if sys.stdout.isatty():  # elsewhere a note would print from within a signal handler
             interrupts.on_request = recorder.note
         for note in notes:
@@ -310,7 +335,7 @@ def _result(loop: Loop, seconds: float) -> Result:
             "interrupted" if reason in EXIT_CODES else "finished",
             reason=reason,
             env_steps=training.env_steps,
-            vector_steps=training.collector.vector_steps,
+            vector_steps=training.vector_steps,
             score=test.score if test else None,
             solved=test.solved if test else None,
             best=loop.keeper.best if loop.keeper else None,
@@ -357,25 +382,3 @@ def _as_arrays(tree: Any) -> Any:
     if isinstance(tree, dict):
         return {key: _as_arrays(value) for key, value in tree.items()}
     return tree
-
-
-def _device(config: RunConfig, images: bool) -> torch.device:
-    """Small networks are faster on the CPU; images go to an accelerator where there is one."""
-    available = {
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-        "cpu": True,
-    }
-    there = [name for name, ok in available.items() if ok]
-    if config.device == "auto":
-        return torch.device(there[0] if images else "cpu")
-    if config.device not in there:
-        raise UserError(
-            f"device: {config.device} is not available here; available: {', '.join(there)}"
-        )
-    return torch.device(config.device)
-
-
-def _threads(images: bool) -> int:
-    """One thread for vectors (more is slower), every core for convolutions."""
-    return os.cpu_count() or 1 if images else 1

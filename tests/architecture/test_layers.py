@@ -9,11 +9,11 @@ LAYERS = {
     0: "types metrics functional schedules seeding distributed packing versions interrupts streams",
     1: "config plugins",
     2: "envs nets",
-    3: "rollout collector rewards optim fast diagnosis transfer",
+    3: "rollout collector rewards optim fast diagnosis transfer devices",
     4: "algos",
     5: "recorder checkpoint evaluate scoring origins interventions blackbox sinks display rundir "
     "video",
-    6: "training loop summary",
+    6: "training gather loop summary",
     7: "verify bench sweeps launch hub traces",
     8: "cli api studio mcp",
 }

@@ -45,6 +45,7 @@ def test_everything_that_fits_free_ones_first(config):
     assert labels(config) == [
         "threads=2",
         "env.backend=process",
+        "algo.overlap=true",
         "algo.minibatch=128",
         "algo.minibatch=256",
         "env.count=8 algo.steps=32",
@@ -58,7 +59,10 @@ def test_everything_that_fits_free_ones_first(config):
 
 def test_the_bottleneck_decides_what_comes_first(config):
     assert labels(config, bottleneck="env")[0] == "env.backend=process"
-    assert labels(config, bottleneck="env")[2] == "env.count=8 algo.steps=32"
+    assert labels(config, bottleneck="env")[2:4] == [
+        "algo.overlap=true",
+        "env.count=8 algo.steps=32",
+    ]
 
 
 @pytest.mark.parametrize("bottleneck", ["env", "policy", "transfer", "learn", "idle"])
@@ -68,7 +72,7 @@ def test_every_bottleneck_tries_the_same_changes(config, bottleneck):
 
 def test_free_is_what_leaves_learning_alone(config):
     for change in candidates(config, Present("sync", 1, "cuda", ("cpu", "cuda")), "env"):
-        learns_from = {"env.count", "algo.steps", "algo.minibatch"} & set(change.settings)
+        learns_from = {"env.count", "algo.steps", "algo.minibatch", "algo.overlap"} & set(change.settings)
         assert change.free is not bool(learns_from)
 
 

@@ -175,6 +175,6 @@ def test_algorithms_learn_from_images_kept_once(make_config, algo):
     with Training(config) as training:
         before = training.algorithm.optimizer.flat.clone()
         metrics = training.step().metrics
-        assert isinstance(training.collector.last.obs["obs"], History)
+        assert isinstance(training.last.obs["obs"], History)
         assert not torch.equal(training.algorithm.optimizer.flat, before)
         assert np.isfinite(list(metrics.values())).all()

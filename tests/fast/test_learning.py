@@ -33,7 +33,7 @@ def both(env, algo, updates, **sections):
         )
         with Training(config) as training:
             metrics = [training.step().metrics for _ in range(updates)]
-            found.append((weights(training), metrics, training.collector.last))
+            found.append((weights(training), metrics, training.last))
     return found
 
 

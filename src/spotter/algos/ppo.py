@@ -71,6 +71,15 @@ class Config(AlgoConfig):
         None, description="Raise or lower the learning rate to keep KL near this."
     )
 
+    overlap: bool = Field(
+        False,
+        description="Collect the next rollout while learning from the last, one update late.",
+    )
+
+    @property
+    def ahead(self) -> bool:
+        return self.overlap
+
     def samples(self, count: int) -> int:
         """Minibatch size for `count` copies."""
         whole = count * self.steps

@@ -31,8 +31,13 @@ class Limits:
     rewards: int
     """Of those steps, how many paid anything."""
 
+    overlapped: bool = False
+    """Whether environments and learning go on at the same time."""
+
     @property
     def bound(self) -> float:
+        if self.overlapped:
+            return min(self.env_rate, self.learn_rate)
         return 1 / (1 / self.env_rate + 1 / self.learn_rate)
 
     @property
@@ -49,9 +54,9 @@ class Meter:
 
     def __init__(self, subject: Trained, clock: Clock = perf_counter) -> None:
         self._subject, self._clock = subject, clock
-        training, before = subject.training, subject.training.env_steps
+        training, before = subject.training, subject.training.collector.env_steps
         self._rollout = training.algorithm.collect(training.collector, training.progress)
-        self._samples = training.env_steps - before
+        self._samples = training.collector.env_steps - before
         subject.hold()
         self._vector = training.vector
         self._vector.reset(seeding.integers(0, "bench", self._vector.count))
@@ -92,6 +97,7 @@ class Meter:
             learn_rate=self._learnt / max(self._learn_s, 1e-9),
             random_steps=self._stepped,
             rewards=self._rewards,
+            overlapped=self._subject.training.config.algo.ahead,
         )
 
 

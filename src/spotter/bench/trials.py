@@ -1,8 +1,8 @@
 """Which changes are worth trying for a config, one at a time, and what to try after that.
 
 A change is *free* if it leaves the mathematics of learning alone: who steps the environments, on
-how many threads, on which device. Changes of `env.count`, `algo.steps` and `algo.minibatch` alter
-what is learnt from, and so what is learnt.
+how many threads, on which device. Changes of `algo.overlap`, `env.count`, `algo.steps` and
+`algo.minibatch` alter what is learnt from, and so what is learnt.
 """
 
 import os
@@ -18,13 +18,15 @@ from spotter.envs import native, pool
 from spotter.envs.batch import vector as batch
 from spotter.types import UserError
 
-Group = Literal["backend", "threads", "device", "count", "steps", "minibatch", "together"]
+Group = Literal[
+    "backend", "threads", "device", "overlap", "count", "steps", "minibatch", "together"
+]
 FREE: Final = ("backend", "threads", "device")
 _FIRST: Final[Mapping[str, tuple[str, ...]]] = {
-    "env": ("backend", "count"),
-    "policy": ("device", "count", "threads"),
+    "env": ("backend", "overlap", "count"),
+    "policy": ("device", "overlap", "count", "threads"),
     "transfer": ("device", "count"),
-    "learn": ("minibatch", "device", "threads"),
+    "learn": ("overlap", "minibatch", "device", "threads"),
     "idle": ("count", "backend"),
 }
 """What helps against which bottleneck is tried first: time may run out."""
@@ -98,6 +100,7 @@ def candidates(config: RunConfig, present: Present, bottleneck: str) -> list[Cha
         *_backends(config, present),
         *_threads(present),
         *_devices(present),
+        *_overlaps(config, present),
         *_counts(config),
         *_steps(config),
         *_minibatches(config),
@@ -181,6 +184,11 @@ def _devices(present: Present) -> Iterator[Change]:
     for name in present.devices:
         if name != present.device:
             yield _change("device", device=name)
+
+
+def _overlaps(config: RunConfig, present: Present) -> Iterator[Change]:
+    if _setting(config, "overlap") is False and present.cores > 1:
+        yield _change("overlap", algo__overlap=True)
 
 
 def _counts(config: RunConfig) -> Iterator[Change]:

@@ -264,6 +264,11 @@ class AlgoConfig(Plugin):
     rests: ClassVar[bool] = False
     """Whether copies wait for each other, as where whole episodes are collected."""
 
+    @property
+    def ahead(self) -> bool:
+        """Whether the next rollout is collected while the last is learnt from."""
+        return False
+
     lr: Annotated[Schedule, within(0)] = constant(3e-4)
     critic_lr: Annotated[Schedule, within(0)] | None = Field(
         None, description="Own rate for critic-only parameters; null: the same as lr."

@@ -26,6 +26,7 @@ Losses = Callable[["Batch"], dict[str, Tensor]]
 """Terms by metric name; `loss/total` is what is differentiated."""
 _TOTAL: Final = "loss/total"
 _MOST_TERMS: Final = 32
+_KEPT: Final = 2  # recordings: rollouts may take turns in two places
 _WARM_UP: Final = 4  # calls that run plainly, so that libraries are loaded and have chosen
 
 
@@ -195,7 +196,7 @@ class Updates:
         self.dial = Dial(names, optimizer.flat.device)
         self._optimizer = optimizer
         self._steps = Steps(optimizer)
-        self._recorded: tuple[Any, Minibatches] | None = None
+        self._recorded: dict[Any, Minibatches] = {}
         self._updates = 0
 
     def ready(self, batch: "Batch", policy: Policy) -> bool:
@@ -220,12 +221,12 @@ class Updates:
         """An update's passes over `batch`; see `Minibatches.run`."""
         self._steps.load(limit)
         key = (size, limit is None, too_far is None, *_addresses(batch))
-        if self._recorded is None or self._recorded[0] != key:
-            self._recorded = None  # give the old one's memory back first
+        if key not in self._recorded:
+            for old in list(self._recorded)[: 1 - _KEPT]:
+                del self._recorded[old]  # its memory is wanted for the new one
             limited = limit is not None
-            made = Minibatches(losses, self._steps, batch, size, limited, too_far)
-            self._recorded = (key, made)
-        means, taken = self._recorded[1].run(batch, orders)
+            self._recorded[key] = Minibatches(losses, self._steps, batch, size, limited, too_far)
+        means, taken = self._recorded[key].run(batch, orders)
         self._steps.save(taken)
         return means, taken
 
@@ -255,7 +256,9 @@ class Actors:
             return self._act(obs, mask)
         key = (rows.start, rows.stop, *(leaf.addresses for leaf in obs.values()))
         if key not in self._recorded:
-            self._recorded = {k: v for k, v in self._recorded.items() if k[:2] != key[:2]}
+            of_these = [known for known in self._recorded if known[:2] == key[:2]]
+            for old in of_these[: 1 - _KEPT]:
+                del self._recorded[old]
             self._recorded[key] = Recording(lambda: self._act(obs, None), [self._generator])
         return self._recorded[key]()
 

@@ -35,7 +35,10 @@ class Scratch:
 
 @cache
 def shared_scratch(width: int, use: str) -> Scratch:
-    """For values nobody needs any more when the next layer comes: they stay in the cache."""
+    """For values nobody needs any more when the next layer comes: they stay in the cache.
+
+    One thread computes; whoever collects at the same time does so in a process of its own.
+    """
     return Scratch(width)
 
 
