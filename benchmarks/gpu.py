@@ -82,7 +82,7 @@ def measure(config: Any, seconds: float) -> dict[str, Any]:
     rows["achieved / env only"] = rows["end to end, steps/s"] / rows["env only, steps/s"]
     rows["learning per update, ms"] = 1000 * learn
     for stage in ("env", "policy", "transfer"):
-        total = sum(update.seconds[stage] for update in updates)
+        total = sum(update.seconds.get(stage, 0.0) for update in updates)
         rows[f"{stage}, share of time"] = total / elapsed
     if torch.cuda.is_available():
         rows["GPU memory, MiB"] = torch.cuda.max_memory_allocated() / 2**20

@@ -72,7 +72,9 @@ def test_every_bottleneck_tries_the_same_changes(config, bottleneck):
 
 def test_free_is_what_leaves_learning_alone(config):
     for change in candidates(config, Present("sync", 1, "cuda", ("cpu", "cuda")), "env"):
-        learns_from = {"env.count", "algo.steps", "algo.minibatch", "algo.overlap"} & set(change.settings)
+        learns_from = {"env.count", "algo.steps", "algo.minibatch", "algo.overlap"} & set(
+            change.settings
+        )
         assert change.free is not bool(learns_from)
 
 

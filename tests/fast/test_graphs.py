@@ -215,3 +215,23 @@ def test_whole_runs_agree_with_the_plain_path(make_config, monkeypatch, kl):
     for ours, theirs in zip(rows[1], rows[0], strict=True):
         assert ours["ppo/epochs"] == theirs["ppo/epochs"]
         assert ours["loss/value"] == pytest.approx(theirs["loss/value"], rel=0.02, abs=1e-3)
+
+
+def test_recorded_advantages_are_the_plain_ones(make_config, device):
+    """Two rollouts that take turns, then a γ that moves on: each time what is there now counts."""
+    _, optimizer, _ = make(make_config, device, {})
+    updates = Updates(optimizer, ())
+    updates._updates = 1
+    stream = torch.Generator().manual_seed(0)
+    rollouts = [
+        [*torch.randn(3, 6, 4, generator=stream).to(device), torch.zeros(6, 4).bool().to(device)]
+        for _ in range(2)
+    ]
+    for turn in range(6):
+        given = rollouts[turn % 2]
+        given[0].copy_(torch.randn(6, 4, generator=stream))
+        given[3].copy_(torch.rand(6, 4, generator=stream) < 0.3)
+        gamma = 0.9 if turn < 4 else 0.9 + 0.01 * turn
+        expected = F.gae(*given, gamma, 0.8)
+        assert torch.equal(updates.advantages(*given, gamma, 0.8), expected)
+    assert len(updates._advantages) == 2

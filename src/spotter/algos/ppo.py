@@ -147,10 +147,7 @@ class PPO:
     def update(self, rollout: Rollout, progress: Progress) -> dict[str, float]:
         config, policy, maths = self.config, self.policy, self._maths
         rollout = rollout.arrays() if self.network else rollout
-        gamma, lam = config.gamma.at(progress), config.lambda_.at(progress)
-        advantage = maths.gae(
-            rollout.reward, rollout.value, rollout.next_value, rollout.episode_end, gamma, lam
-        )
+        advantage = self._advantages(rollout, progress)
         batch = rollout.flatten(advantage, advantage + rollout.value)
         policy.observe_returns(batch.target)
         spread = maths.moments(advantage=batch.advantage, value=batch.value)
@@ -187,6 +184,13 @@ class PPO:
             "ppo/lr_factor": self.lr_factor,
         }
         return report
+
+    def _advantages(self, rollout: Rollout, progress: Progress) -> Any:
+        gamma, lam = self.config.gamma.at(progress), self.config.lambda_.at(progress)
+        given = rollout.reward, rollout.value, rollout.next_value, rollout.episode_end
+        if self._updates is not None and self.policy.config.engine == "auto":
+            return self._updates.advantages(*given, gamma, lam)
+        return self._maths.gae(*given, gamma, lam)
 
     def _epochs(
         self, batch: Batch, size: int, now: _Values, progress: Progress

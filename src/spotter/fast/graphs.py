@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 import torch
 from torch import Tensor
 
+from spotter import functional
 from spotter.fast.images import Stacks
 from spotter.nets.actor_critic import Acted, Policy
 from spotter.optim import BETAS, Adam, Optimizer
@@ -197,6 +198,7 @@ class Updates:
         self._optimizer = optimizer
         self._steps = Steps(optimizer)
         self._recorded: dict[Any, Minibatches] = {}
+        self._advantages: dict[Any, Recording[Tensor]] = {}
         self._updates = 0
 
     def ready(self, batch: "Batch", policy: Policy) -> bool:
@@ -208,6 +210,25 @@ class Updates:
             and policy.config.engine == "auto"
             and policy.config.norm != "batch"  # its statistics would move with undone steps
         )
+
+    def advantages(
+        self,
+        reward: Tensor,
+        value: Tensor,
+        next_value: Tensor,
+        episode_end: Tensor,
+        gamma: float,
+        lam: float,
+    ) -> Tensor:
+        """`functional.gae`; what is returned holds until the next call."""
+        given = reward, value, next_value, episode_end
+        key = (gamma, lam, reward.shape, *(x.data_ptr() for x in given))
+        if key not in self._advantages:
+            # where γ or λ follows a schedule, a recording would serve once
+            if not self._updates or len(self._advantages) >= _KEPT:
+                return functional.gae(*given, gamma, lam)
+            self._advantages[key] = Recording(lambda: functional.gae(*given, gamma, lam))
+        return self._advantages[key]()
 
     def run(
         self,
