@@ -34,6 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--recipe", default="ALE/Pong-v5:ppo_fast")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--env-steps", type=int, default=1_000_000)
     parser.add_argument("--level", type=float, default=15.0)
     parser.add_argument("--at-once", type=int, default=4)
@@ -43,9 +44,12 @@ def main() -> None:
     if options.one:
         print(json.dumps(one(options, options.one[0], int(options.one[1]))))
         return
-    jobs = [(path, seed) for seed in range(1, options.seeds + 1) for path in PATHS]
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    jobs = [(path, seed) for seed in seeds for path in PATHS]
     with ThreadPoolExecutor(options.at_once) as pool:
         rows = list(pool.map(lambda job: _elsewhere(options, *job), jobs))
+    if options.json:  # with those of earlier sittings
+        rows = [json.loads(line) for line in options.json.read_text().splitlines()]
     print("| path | score, second half | p | env steps to the level | p |\n|---|---|---|---|---|")
     plain = [row for row in rows if row["path"] == "plain torch"]
     for path in PATHS:
