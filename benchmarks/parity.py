@@ -1,9 +1,10 @@
 """Do fast paths learn as the reference does? Scores and steps of several seeds, side by side.
 
     python benchmarks/parity.py [--seeds 5] [--write docs/parity.md] [recipe …]
+    python benchmarks/parity.py --change algo.overlap=true CartPole-v1:ppo
 
 Each recipe is trained with the reference (torch, one loop over Gymnasium) and with what Spotter
-picks by itself. The two are compared by an exact permutation test on the mean env steps until the
+picks by itself; or, with `--change`, as it is and with that setting. The two are compared by an exact permutation test on the mean env steps until the
 run ended and on the test score: a small p would say that they differ.
 """
 
@@ -71,8 +72,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("recipes", nargs="*", default=RECIPES)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--change", metavar="KEY=VALUE", help="what to compare the recipe with")
     parser.add_argument("--write", type=Path, help="a Markdown file for the table")
     args = parser.parse_args()
+    change: dict[str, object] = dict([args.change.split("=", 1)]) if args.change else {}
     lines = [
         "| recipe | score, fast | score, reference | p | env steps, fast | reference | p | wall |",
         "|---|---|---|---|---|---|---|---|",
@@ -82,8 +85,8 @@ def main() -> None:
         fast: list[Outcome] = []
         slow: list[Outcome] = []
         for seed in range(1, args.seeds + 1):  # in turn, so that a busy minute hits both
-            fast.append(run(recipe, seed, {}))
-            slow.append(run(recipe, seed, dict(REFERENCE)))
+            fast.append(run(recipe, seed, change))
+            slow.append(run(recipe, seed, {} if change else dict(REFERENCE)))
         lines.append(row(recipe, fast, slow))
         print(lines[-1], flush=True)
     if args.write:

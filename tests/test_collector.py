@@ -117,7 +117,7 @@ def test_copies_that_are_done_stand_still(make_config):
         lengths = rollout.valid.sum(0)
         assert lengths.max() == rollout.steps
         assert lengths.min() < rollout.steps
-        assert training.env_steps == int(lengths.sum())
+        assert training.collector.env_steps == int(lengths.sum())
         batch = rollout.flatten(rollout.reward, rollout.reward)
         assert len(batch) == int(lengths.sum())
         for copy in range(4):

@@ -67,8 +67,7 @@ class Collector:
         self._noise: list[Any] = []
         """Random numbers for the steps to come, the next one last."""
         self.episodes: list[Episode] = []
-        self.env_steps = 0
-        self.vector_steps = 0
+        self.env_steps = self.vector_steps = 0
         self.seconds = {"env": 0.0, "policy": 0.0, "transfer": 0.0}
         self.mixer.reset(vector.reset(seeds))
 
@@ -167,8 +166,8 @@ class Collector:
         return larger
 
     def _start(self, progress: Progress) -> None:
-        self._truncations = []
-        self._gamma_now = self._gamma.at(progress)
+        self._truncations, self._gamma_now = [], self._gamma.at(progress)
+        self._actors.refresh()
         if self._network is not None and self._network.is_stale():
             self._network = Network(self.policy)
 

@@ -295,6 +295,7 @@ class InProcess(Ahead):
         self._process.join(_PATIENCE_S)
         if self._process.is_alive():
             self._process.kill()
+            self._process.join()
 
 
 def _serve(pipe: Connection, data: Mapping[str, Any], after_env_steps: int) -> None:

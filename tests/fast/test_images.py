@@ -1,5 +1,7 @@
 """Images kept once give the very stacks that were written."""
 
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -142,19 +144,57 @@ def test_a_collector_that_keeps_images_once_sees_the_same(make_config, halves):
 @pytest.mark.parametrize(
     ("channels", "size", "kernel", "stride"), [(4, 84, 8, 4), (3, 40, 8, 4), (2, 12, 4, 2)]
 )
-def test_folded_convolution_equals_the_strided_one(channels, size, kernel, stride):
-    from spotter.nets.nature_cnn import folded
+@pytest.mark.parametrize("channels_last", [True, False])
+def test_folded_convolution_equals_the_strided_one(channels, size, kernel, stride, channels_last):
+    from spotter.nets.nature_cnn import folded, folded_across
 
     torch.manual_seed(0)
-    x = torch.randn(3, channels, size, size, dtype=torch.float64)
-    x = x.to(memory_format=torch.channels_last)
+    x = torch.randn(3, channels, size, size, dtype=torch.float64, requires_grad=True)
+    if channels_last:
+        x = x.detach().to(memory_format=torch.channels_last).requires_grad_()
     weight = torch.randn(7, channels, kernel, kernel, dtype=torch.float64, requires_grad=True)
-    bias = torch.randn(7, dtype=torch.float64)
-    ours = folded(x, weight, bias, stride)
-    theirs = torch.nn.functional.conv2d(x, weight, bias, stride)
-    torch.testing.assert_close(ours, theirs)
-    slopes = [torch.autograd.grad(y.square().sum(), weight)[0] for y in (ours, theirs)]
-    torch.testing.assert_close(*slopes)
+    bias = torch.randn(7, dtype=torch.float64, requires_grad=True)
+    expected = torch.nn.functional.conv2d(x, weight, bias, stride)
+    slopes = torch.autograd.grad(expected.square().sum(), (x, weight, bias))
+    for fold in (folded, folded_across):
+        found = fold(x, weight, bias, stride)
+        torch.testing.assert_close(found, expected)
+        torch.testing.assert_close(
+            torch.autograd.grad(found.square().sum(), (x, weight, bias)), slopes
+        )
+
+
+def test_folding_a_row_of_channels_last_images_copies_nothing():
+    from spotter.nets.nature_cnn import across
+
+    x = torch.rand(2, 4, 84, 84).to(memory_format=torch.channels_last)
+    wide = across(x, 4)
+    assert wide.shape == (2, 16, 84, 21) and wide.data_ptr() == x.data_ptr()
+    assert wide.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_a_network_of_folded_convolutions_learns_the_same():
+    """Parameters after some updates, against plain convolutions and activations."""
+    from spotter.config import PolicyConfig
+    from spotter.nets import nature_cnn
+
+    def learnt(plain):
+        torch.manual_seed(0)
+        net = nature_cnn.build((4, 84, 84), PolicyConfig()).double()
+        for layer in net:
+            if plain and isinstance(layer, nature_cnn.FoldedConv):
+                layer.forward = functools.partial(torch.nn.Conv2d.forward, layer)
+            elif plain and isinstance(layer, torch.nn.ReLU):
+                layer.inplace = False
+        for _ in range(5):
+            x = torch.rand(4, 4, 84, 84, dtype=torch.float64)
+            y = net(x.to(memory_format=torch.channels_last))
+            slopes = torch.autograd.grad((y - 1).square().mean(), list(net.parameters()))
+            for parameter, slope in zip(net.parameters(), slopes, strict=True):
+                parameter.data -= 0.1 * slope
+        return torch.cat([parameter.flatten() for parameter in net.parameters()])
+
+    torch.testing.assert_close(learnt(plain=False), learnt(plain=True))
 
 
 @pytest.mark.parametrize(

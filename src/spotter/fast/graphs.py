@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from spotter import functional
+from spotter.fast.acting import stand_in
 from spotter.fast.images import Stacks
 from spotter.nets.actor_critic import Acted, Policy
 from spotter.optim import BETAS, Adam, Optimizer
@@ -266,6 +267,12 @@ class Actors:
         self._policy, self._generator = policy, generator
         self._recorded: dict[Any, Recording[Acted]] = {}
         self._calls = 0
+        self._standing = stand_in(policy) if generator.device.type == "cpu" else None
+
+    def refresh(self) -> None:
+        """The policy may have learnt something."""
+        if self._standing is not None:
+            self._standing.refresh()
 
     def act(self, rows: slice, obs: Mapping[str, Any], mask: Tensor | None) -> Acted:
         """Actions for some copies; what is returned holds until the same copies act again."""
@@ -285,4 +292,5 @@ class Actors:
 
     def _act(self, obs: Mapping[str, Any], mask: Tensor | None) -> Acted:
         leaves = {path: leaf[:] for path, leaf in obs.items()}
-        return self._policy.act(leaves, mask, self._generator)
+        policy = self._policy if self._standing is None else self._standing.policy
+        return policy.act(leaves, mask, self._generator)
