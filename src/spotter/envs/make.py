@@ -24,6 +24,7 @@ from spotter.envs.meter import Meter
 from spotter.envs.process import ProcessVector
 from spotter.envs.slices import Copy
 from spotter.envs.vector import SyncVector, VectorEnv
+from spotter.envs.wrappers.life_loss import LifeLoss
 
 _TRIAL_STEPS: Final = 64
 _COMPARED_STEPS: Final = 160  # enough for an episode of most games to end
@@ -52,6 +53,8 @@ class Recipe:
         for config in self.env.wrappers:
             if self.training or not config.train_only:
                 stack = plugins.load("wrappers", config.name).wrap(config, stack)
+        if self.training and getattr(self.env, "life_loss", False):  # a setting of some families
+            stack = LifeLoss(stack)
         if not self.training and not _has_time_limit(meter):
             stack = TimeLimit(stack, max_episode_steps=UNLIMITED_CUT)
         return Copy(stack, meter, use_mask=self.env.mask)
@@ -154,13 +157,7 @@ def _can_spawn(env: EnvConfig) -> bool:
     """Whether workers can be started, and will know the environment."""
     if multiprocessing.current_process().daemon:
         return False
-    try:
-        maker = registered_spec(env).entry_point
-    except (Error, ImportError):
-        return False
-    # what a script or a notebook registers by itself exists in this process only
-    root = maker.split(".")[0].split(":")[0] if isinstance(maker, str) else ""
-    if ":" not in env.id and root not in ("gymnasium", "spotter", "ale_py"):
+    if env.family in ("", "gymnasium") and not _is_importable(env):
         return False
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     if script is None:
@@ -169,6 +166,16 @@ def _can_spawn(env: EnvConfig) -> bool:
         return "__main__" in Path(script).read_text(encoding="utf-8", errors="ignore")
     except OSError:
         return False
+
+
+def _is_importable(env: EnvConfig) -> bool:
+    """What a script or a notebook registers by itself exists in this process only."""
+    try:
+        maker = registered_spec(env).entry_point
+    except (Error, ImportError):
+        return False
+    root = maker.split(".")[0].split(":")[0] if isinstance(maker, str) else ""
+    return ":" in env.id or root in ("gymnasium", "spotter", "ale_py")
 
 
 def _step_cost_s(env: EnvConfig, reward: RewardConfig | None) -> float:
