@@ -19,6 +19,7 @@ from spotter.config import EnvConfig, RewardConfig, SignalConfig
 from spotter.envs import native, pool
 from spotter.envs.base import Env, family, registered_spec
 from spotter.envs.batch import vector as batch
+from spotter.envs.doom import threads
 from spotter.envs.grade import Grade, random_action, try_out
 from spotter.envs.meter import Meter
 from spotter.envs.process import ProcessVector
@@ -92,6 +93,8 @@ def choose_backend(
         if _batch_agrees(env):
             return Backend("batch", "one computation for all copies, equal to single ones")
         return Backend("sync", "what batch computes is not what this Gymnasium does")
+    if count > 1 and not threads.reason_against(env, reward):
+        return Backend("native", "games in processes of their own, a thread per core for them")
     if reward is not None and not rests and not native.reason_against(env, reward):
         return Backend("native", "the emulator's own threads")
     workers = os.cpu_count() or 1
@@ -115,6 +118,8 @@ def make_vector(
     backend = backend or choose_backend(env, reward, count=count).name
     if backend == "batch":
         return batch.BatchVector(env, reward, count)
+    if backend == "native" and not threads.reason_against(env, reward):
+        return threads.ThreadVector(recipe.build, count, env.restarts, env.timeout_s)
     if backend == "native":
         in_turns = reward is not None and count >= _FROM_COUNT and count % 2 == 0
         return native.NativeVector(env, reward, count, halves=2 if in_turns else 1)
@@ -204,7 +209,8 @@ def _step_cost_s(env: EnvConfig, reward: RewardConfig | None) -> float:
 
 def resume_grade(env: EnvConfig, reward: RewardConfig, backend: str = "sync") -> Grade:
     """Whether copies can be brought back to where a checkpoint found them, by trying."""
-    if backend in ("native", "envpool"):
+    in_threads = backend == "native" and not threads.reason_against(env, reward)
+    if backend in ("native", "envpool") and not in_threads:
         return Grade("episode boundary", f"{backend} copies cannot be put back into an episode")
     return try_out(Recipe(env, reward.signals).build, env.id)
 
