@@ -88,7 +88,7 @@ def test_everything_shown_can_be_learnt_from(make_config, settings, backend):
     with Training(config) as training:
         assert np.isfinite(list(training.step().metrics.values())).all()
         if config.env.full_actions:
-            actions = training.collector.last.action.unique().tolist()
+            actions = training.last.action.unique().tolist()
             assert set(actions) <= {0, 1, 3, 4, 11, 12}, "the useless ones are never chosen"
 
 

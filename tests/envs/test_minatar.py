@@ -9,7 +9,7 @@ import pytest
 
 from spotter.config import EnvConfig, RewardConfig, recipes, resolve
 from spotter.envs import minatar
-from spotter.envs.base import family
+from spotter.envs.base import family, threshold
 from spotter.envs.checkup import play
 from spotter.envs.make import make_vector, resume_grade
 from spotter.envs.minatar import ACTIONS, IDS, Config, describe, make, settings
@@ -294,8 +294,16 @@ def test_pictures_show_the_last_channel_on_top():
 
 
 @every_game
-def test_every_game_has_a_recipe(env_id):
+def test_every_game_can_be_trained_by_its_id(env_id):
+    """Three have a recipe; the others are known to Gymnasium as soon as somebody asks."""
     assert recipes.family_of(env_id) == "minatar"
     config = resolve(f"{env_id}:ppo").config
+    assert isinstance(config.env, Config) and config.env.id == env_id
     leaf = describe_spaces(make(config.env).observation_space, gym.spaces.Discrete(2))
-    assert leaf.observation["obs"].kind == "image" and config.env.id == env_id
+    assert leaf.observation["obs"].kind == "image" and config.policy.hidden == (128,)
+
+
+def test_solved_is_a_wall_of_bricks_or_three_waves_of_aliens():
+    wall = make(config()).unwrapped.game.brick_map.sum()
+    wave = make(config("MinAtar/SpaceInvaders")).unwrapped.game.alien_map.sum()
+    assert threshold(config()) == wall and threshold(config("MinAtar/SpaceInvaders")) == 3 * wave

@@ -62,6 +62,8 @@ class _Known:
 
     file: str
     description: str
+    threshold: float | None = None
+    """Nobody else says when these games are solved; see docs/envs/minatar.md for ours."""
     score_range: tuple[float, float] | None = None
     is_timed: bool = False
     """Its only end is a clock that the board does not show: a time limit."""
@@ -69,20 +71,23 @@ class _Known:
 
 _GAMES: Final = {
     "MinAtar/Asterix": _Known(
-        "asterix", "Collect gold and avoid enemies that come from both sides, faster and faster."
+        "asterix", "Collect gold and avoid enemies that come from both sides, faster and faster.",
+        threshold=10.0,
     ),
     "MinAtar/Breakout": _Known(
-        "breakout", "Break three rows of bricks with a ball, again and again; one ball only."
+        "breakout", "Break three rows of bricks with a ball, again and again; one ball only.",
+        threshold=30.0,
     ),
     "MinAtar/Freeway": _Known(
         "freeway", "Get a chicken across eight lanes of traffic, as often as time allows.",
-        (0.0, 92.0), is_timed=True,
+        score_range=(0.0, 92.0), is_timed=True,
     ),
     "MinAtar/Seaquest": _Known(
         "seaquest", "Shoot fish and submarines, rescue divers, and surface before the air is gone."
     ),
     "MinAtar/SpaceInvaders": _Known(
-        "space_invaders", "Shoot the aliens before they land, and keep out of their fire."
+        "space_invaders", "Shoot the aliens before they land, and keep out of their fire.",
+        threshold=72.0,
     ),
 }  # fmt: skip
 IDS: Final = tuple(_GAMES)
@@ -131,6 +136,7 @@ def describe(env: EnvConfig) -> EnvInfo:
         action_names=tuple(names),
         observation_names=(f"board: {', '.join(channels).replace('_', ' ')}",),
         score_range=known.score_range,
+        threshold=known.threshold,
         keys={key: names.index(word) for word, key in _KEYS.items() if word in names},
     )
 
