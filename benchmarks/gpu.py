@@ -1,6 +1,6 @@
 """Pixels on a GPU: how near training comes to what the emulator and the network allow.
 
-    python benchmarks/gpu.py                       the table for ALE/Pong-v5:ppo_fast
+    python benchmarks/gpu.py                       the table for ALE/Pong-v5:rgb_fast
     python benchmarks/gpu.py --set env.count=256 --set algo.minibatch=4096
     python benchmarks/gpu.py --solve 20            and train until the last 100 episodes average 20
 
@@ -48,7 +48,7 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("recipe", nargs="?", default="ALE/Pong-v5:ppo_fast")
+    parser.add_argument("recipe", nargs="?", default="ALE/Pong-v5:rgb_fast")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=5.0, help="for each measurement")

@@ -4,8 +4,9 @@
     python benchmarks/parity.py --change algo.overlap=true CartPole-v1:ppo
 
 Each recipe is trained with the reference (torch, one loop over Gymnasium) and with what Spotter
-picks by itself; or, with `--change`, as it is and with that setting. The two are compared by an exact permutation test on the mean env steps until the
-run ended and on the test score: a small p would say that they differ.
+picks by itself; or, with `--change`, as it is and with that setting. The two are compared by an
+exact permutation test on the mean env steps until the run ended and on the test score: a small p
+would say that they differ.
 """
 
 import argparse

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from spotter.checkpoint import Contents, Keeper, find, load, read_score, read_scores
+from spotter.checkpoint import Contents, Keeper, find, load, read, read_score, read_scores
+from spotter.envs.fingerprint import fingerprint
 from spotter.evaluate import Evaluator, play_again
-from spotter.origins import resume
+from spotter.origins import fork, resume
 from spotter.rundir.files import read_json
 from spotter.rundir.run import Run, all_runs
 from spotter.training import Training, train
@@ -21,6 +22,7 @@ from spotter.types import Evaluation, UserError
 MUSEUM = Path(__file__).parent / "museum"
 DAMAGES = ["truncated", "pickle", "shapes", "missing", "newer", "traversal", "trainer", "tree"]
 NO_FILM = {"video": {"when": None}}
+FAKE = "tests.config.fake_family"
 DICT_ENV = "spotter.testing.scripted:Scripted-v0"
 
 
@@ -177,6 +179,67 @@ def test_a_score_says_what_it_depends_on(make_config):
     assert len(written["scores"]) == written["episodes"] == 20
 
 
+def test_the_game_is_kept_with_run_checkpoint_and_certificate(make_config):
+    env = {"family": FAKE, "skill": 4}
+    result = saved(make_config, env=env)
+    info, step = result.run.info(), find("@last/@latest")
+    assert info["fingerprint"] == fingerprint(result.config.env, result.config.reward)
+    assert info["facts"]["game"]["skill"] == 4
+    assert info["actions"] == ["left", "right"]
+    kept = read(step).game
+    assert kept == {key: info[key] for key in ("fingerprint", "protocol", "facts", "actions")}
+    assert read_score(step)["fingerprint"] == info["fingerprint"]
+    assert all(e["fingerprint"] == info["fingerprint"] for e in result.run.evaluations())
+
+
+def test_p23_action_meanings_are_stored_and_matched_on_load(make_config):
+    result = saved(make_config, env={"family": FAKE})
+    swapped = ["env.names=[right, left]"]
+    names = "its actions were left, right; here they are right, left"
+    with pytest.raises(UserError, match=f"cannot go on: {names}; start a new one with --from"):
+        resume(result.run.id, [*swapped, "budget.env_steps=1e4"])
+    with pytest.raises(UserError, match=f"cannot be played: {names}$"):
+        play_again(result.run.id, overrides=swapped)
+    config = make_config("CartPole-v1", env={"family": FAKE, "names": ["right", "left"]})
+    (warning,) = fork(result.run.id).warnings(config)
+    assert warning == f"the policy's choices change their meaning: {names}"
+    assert list(fork(result.run.id).warnings(result.config)) == []
+
+
+def test_a_policy_may_be_scored_in_another_game_and_it_is_said(make_config):
+    result = saved(make_config, env={"family": FAKE})
+    (other,) = play_again(result.run.id, 3, ["env.time_limit=5"])
+    assert other.unlike == "time_limit null / 5"
+    assert other.as_written is None
+    assert other.evaluation.lengths == (5, 5, 5)
+    assert other.evaluation.fingerprint != result.run.info()["fingerprint"]
+    (same,) = play_again(result.run.id, overrides=["eval.episodes=2", "env.count=2"])
+    assert (same.unlike, len(same.evaluation.scores)) == ("", 2)
+    assert same.evaluation.fingerprint == result.run.info()["fingerprint"]
+    assert [played.unlike for played in play_again(result.run.id)] == [""]
+
+
+def test_a_policy_that_does_not_fit_a_game_is_refused(make_config):
+    result = saved(make_config)
+    stacked = ["env.wrappers=[{name: frame_stack, count: 2}]"]
+    with pytest.raises(UserError, match=r"the policy sees vector \[4\], but this game shows"):
+        play_again(result.run.id, overrides=stacked)
+    with pytest.raises(UserError, match=r"discrete \[2\] actions, but this game takes .* \[3\]"):
+        play_again(
+            result.run.id,
+            overrides=["env.wrappers=[{name: action_map, mapping: [0, 1, 1]}]"],
+        )
+
+
+def test_a_fork_into_another_game_says_so(make_config):
+    result = saved(make_config)
+    config = make_config("CartPole-v1", env={"time_limit": 50}, reward={"clip": 1.0})
+    (warning,) = fork(result.run.id).warnings(config)
+    assert warning == (
+        "these weights were trained on other terms: time_limit null / 50, clip null / 1"
+    )
+
+
 def test_an_interrupted_training_keeps_its_state(make_config):
     class Impatient:
         def row(self, row):
@@ -220,7 +283,7 @@ def test_format_one_still_loads(monkeypatch, tmp_path):
     assert policy.spaces.action.nvec == (2,)
     assert read_score(find(run.id))["seeds"] in ("eval", "test")
     (again,) = play_again(run.id)
-    assert again[1] is True, "the score still holds"
+    assert again.as_written is True, "the score still holds"
     with pytest.raises(UserError, match="without its training state"):
         resume(run.id, ["budget.env_steps=1e6", "eval.stop_when_solved=false"])
 

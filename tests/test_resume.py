@@ -356,10 +356,8 @@ def test_a_score_is_checked_as_it_was_made(make_config):
     settings = {"eval": {"every_steps": 64, "episodes": 4}, "checkpoint": {"keep": None}}
     stopped = trained(make_config, stop_after=2, **settings)
     result = go_on(stopped.run.id, "eval.episodes=2", "eval.deterministic=false")
-    for _, as_written in play_again(f"{result.run.id}/step=64"):
-        assert as_written is True
-    for _, as_written in play_again(f"{result.run.id}/@latest"):
-        assert as_written is True
+    for which in ("step=64", "@latest"):
+        assert all(played.as_written is True for played in play_again(f"{result.run.id}/{which}"))
 
 
 def test_other_reward_signals_may_come(make_config):

@@ -340,7 +340,7 @@ def test_chords_are_named_by_their_buttons(monkeypatch):
         def describe(env):
             return EnvInfo(action_names=("A", "B", "up"))
 
-    monkeypatch.setattr("spotter.video.replay.family", lambda env: Console)
+    monkeypatch.setattr("spotter.envs.naming.family", lambda env: Console)
     mapping = {"name": "action_map", "mapping": [[0, 0, 0], [1, 0, 1], [0, 2, 1]]}
     assert action_names(config("Buttons-v0", wrappers=[mapping])) == (
         "nothing",

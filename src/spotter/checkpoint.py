@@ -11,7 +11,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
@@ -30,6 +30,7 @@ from spotter.types import ActionSpec, Evaluation, Leaf, Spaces, UserError
 
 FORMAT: Final = 2
 _POINTERS: Final = ("best", "latest")
+_GAME: Final = ("fingerprint", "protocol", "facts", "actions")
 _STEP: Final = re.compile(r"step-(\d{9,})")
 _UNREADABLE: Final = (
     OSError, LookupError, TypeError, ValueError, AttributeError, AssertionError, RuntimeError,
@@ -56,6 +57,8 @@ class Keeper:
     def __init__(self, run: Run, config: CheckpointConfig) -> None:
         self._folder = run.folder / "checkpoints"
         self._keep = config.keep
+        info = run.info()
+        self._game = {key: info[key] for key in _GAME}
         self._clear_leftovers()
         self.best = _best_score(self._folder)
         self._awaited: set[str] = set()
@@ -80,7 +83,7 @@ class Keeper:
         began = perf_counter()
         step = self._step(contents.env_steps)
         if not step.exists():
-            _write(step, contents)
+            _write(step, contents, self._game)
         if pin:
             write_json(step / "pinned.json", {"why": pin})
         if awaits_score:
@@ -154,7 +157,7 @@ def _best_score(folder: Path) -> float | None:
     return float(written["score"]) if written and written["seeds"] == "eval" else None
 
 
-def _write(step: Path, contents: Contents) -> None:
+def _write(step: Path, contents: Contents, game: Mapping[str, Any]) -> None:
     """All files under another name first: the folder appears complete or not at all."""
     draft = step.with_name(f".{step.name}.tmp")
     shutil.rmtree(draft, ignore_errors=True)
@@ -175,6 +178,7 @@ def _write(step: Path, contents: Contents) -> None:
             "env_steps": contents.env_steps,
             "observation": {path: asdict(leaf) for path, leaf in spaces.observation.items()},
             "action": asdict(spaces.action),
+            "game": game,
             "trainer": trainer,
         },
     )
@@ -241,6 +245,8 @@ class Saved:
     weights: Mapping[str, Tensor]
     trainer: Any
     """None in format 1, which held policies only."""
+    game: Mapping[str, Any] = field(default_factory=dict)
+    """Fingerprint, protocol, facts and actions, as in run.json; empty in older checkpoints."""
 
     @property
     def run(self) -> Run:
@@ -258,7 +264,8 @@ def read(step: Path) -> Saved:
         if state["format"] > 1:
             arrays = safetensors.numpy.load_file(step / "trainer.safetensors")
             trainer = unpack(state["trainer"], arrays)
-        return Saved(step, int(state["env_steps"]), _spaces(state), weights, trainer)
+        game = dict(state.get("game", {}))
+        return Saved(step, int(state["env_steps"]), _spaces(state), weights, trainer, game)
 
 
 def load(selector: str) -> Policy:

@@ -4,34 +4,30 @@ The pipeline is the training pipeline minus train-only wrappers, signals and rew
 many episodes each copy plays is fixed in advance, so short episodes are not over-represented.
 """
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from time import perf_counter
-from typing import Any, Final, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
 
 from spotter import checkpoint, seeding
-from spotter.config import EnvConfig, RunConfig, validate
-from spotter.config.overrides import merge
+from spotter.config import RunConfig, changed, validate
+from spotter.config.overrides import Override, merge
 from spotter.envs.base import threshold
+from spotter.envs.fingerprint import facts, fingerprint, protocol_name, unlike_actions
 from spotter.envs.make import make_vector
 from spotter.envs.slices import Buffers
 from spotter.envs.vector import VectorEnv
 from spotter.fast.network import choose_engine, twin
 from spotter.nets.actor_critic import Policy
-from spotter.types import Array, Episode, Evaluation, Spaces
+from spotter.rundir.compare import unlike_terms
+from spotter.types import Array, Episode, Evaluation, Spaces, UserError
 from spotter.versions import versions
 
 _MOST_COPIES = 32
-# What the score does not depend on: how copies are run, and what counts as solved.
-_NOT_THE_GAME = {"count", "backend", "workers", "threshold", "restarts", "timeout_s"}
 
 Seeds = Literal["eval", "test"]
-_SEEDS: Final[tuple[Seeds, ...]] = ("eval", "test")
 
 
 class Stopped(Exception):  # noqa: N818  # not an error: somebody asked
@@ -55,10 +51,9 @@ class Evaluator:
         """
         began = perf_counter()
         config = self._config.eval
-        if self._vector is None:  # only now: training starts sooner
-            self._vector = make_vector(self._config.env, count=self._count)
+        vector = self._copies()
         env_seeds = seeding.integers(self._config.seed, f"{seeds} envs", self._count)
-        finished, actions = self._play(self._vector, policy, env_seeds, f"{seeds} actions")
+        finished, actions = self._play(vector, policy, env_seeds, f"{seeds} actions")
         return Evaluation(
             env_steps=env_steps,
             scores=tuple(episode.score for episode in finished),
@@ -66,13 +61,23 @@ class Evaluator:
             threshold=self.threshold,
             seeds=seeds,
             deterministic=config.deterministic,
-            fingerprint=fingerprint(self._config.env, self._vector.spaces),
+            fingerprint=fingerprint(self._config.env, self._config.reward),
+            protocol=protocol_name(self._config.env, self._config.reward),
             versions={**versions(), "engine": choose_engine(policy).name},
             first_seeds=tuple(env_seeds),
             first_actions=actions,
             seconds=perf_counter() - began,
-            faults=tuple(self._vector.take_faults()),
+            faults=tuple(vector.take_faults()),
         )
+
+    @property
+    def spaces(self) -> Spaces:
+        return self._copies().spaces
+
+    def _copies(self) -> VectorEnv:
+        if self._vector is None:  # only now: training starts sooner
+            self._vector = make_vector(self._config.env, count=self._count)
+        return self._vector
 
     def _play(
         self, vector: VectorEnv, policy: Policy, env_seeds: Sequence[int], stream: str
@@ -157,41 +162,68 @@ def episodes_per_copy(episodes: int, count: int) -> Sequence[int]:
     return [episodes // count + (i < episodes % count) for i in range(count)]
 
 
-def fingerprint(env: EnvConfig, spaces: Spaces) -> str:
-    """The same for the same game: id, constructor, time limit, wrappers that count, spaces."""
-    settings = env.model_dump(mode="json", exclude=_NOT_THE_GAME)
-    settings["wrappers"] = [
-        wrapper for wrapper in settings["wrappers"] if not wrapper["train_only"]
-    ]
-    shape = {
-        "observation": {path: asdict(leaf) for path, leaf in spaces.observation.items()},
-        "action": asdict(spaces.action),
-    }
-    text = json.dumps([settings, shape], sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+class Played(NamedTuple):
+    """A saved policy that was scored anew."""
+
+    evaluation: Evaluation
+    as_written: bool | None
+    """Whether every episode equals what was written down; None if there is nothing to compare."""
+    unlike: str = ""
+    """How the game differs from the one the policy was trained on; empty if it does not."""
 
 
-def play_again(selector: str, episodes: int | None = None) -> list[tuple[Evaluation, bool | None]]:
-    """Score a saved policy anew, and whether every episode equals what was written down.
+def play_again(
+    selector: str, episodes: int | None = None, overrides: Sequence[Override] = ()
+) -> list[Played]:
+    """Score a saved policy anew.
 
-    Every certificate beside the weights is checked. There is nothing to compare (None) if they
-    were never scored, or with `episodes` of one's own, which are played on test seeds.
+    Every certificate beside the weights is checked. There is nothing to compare if they were never
+    scored, or with `episodes` or `overrides` of one's own, which are played on test seeds.
     """
     step = checkpoint.find(selector)
-    config, policy = checkpoint.read_config(step), checkpoint.load(selector)
-    written = {} if episodes else checkpoint.read_scores(step)
-    found: list[tuple[Evaluation, bool | None]] = []
-    for seeds in _SEEDS:
-        if seeds in written:
-            # as it was scored: a resumed run may have gone on with other settings
-            how = {key: written[seeds][key] for key in ("episodes", "deterministic")}
-            again = _once(config, how, policy, seeds)
-            found.append((again, list(again.scores) == written[seeds]["scores"]))
-    return found or [(_once(config, {"episodes": episodes} if episodes else {}, policy), None)]
+    saved, config, policy = (
+        checkpoint.read(step), checkpoint.read_config(step), checkpoint.load(selector)
+    )  # fmt: skip
+    if overrides:
+        config = changed(config, overrides)
+    if unlike := unlike_actions(saved.game, config.env):
+        raise UserError(f"{step.name} of run {saved.run.id} cannot be played: {unlike}")
+    if episodes or overrides:
+        how = {"episodes": episodes} if episodes else {}
+        terms = unlike_terms([saved.game.get("facts"), facts(config.env, config.reward)])
+        return [Played(_once(config, how, policy), None, terms)]
+    found = []
+    for seeds, written in checkpoint.read_scores(step).items():
+        # as it was scored: a resumed run may have gone on with other settings
+        how = {key: written[key] for key in ("episodes", "deterministic")}
+        again = _once(config, how, policy, "eval" if seeds == "eval" else "test")
+        found.append(Played(again, list(again.scores) == written["scores"]))
+    return found or [Played(_once(config, {}, policy), None)]
 
 
 def _once(
     config: RunConfig, how: Mapping[str, Any], policy: Policy, seeds: Seeds = "test"
 ) -> Evaluation:
     with Evaluator(validate(merge(config.as_data(), {"eval": how}))) as evaluator:
+        _check_fits(policy.spaces, evaluator.spaces)
         return evaluator.run(policy, 0, seeds)
+
+
+def _check_fits(own: Spaces, there: Spaces) -> None:
+    """Whether a policy can see and act there at all."""
+    sees, shown = (
+        {path: (leaf.kind, leaf.shape, leaf.nvec) for path, leaf in spaces.observation.items()}
+        for spaces in (own, there)
+    )
+    if sees != shown:
+        raise UserError(f"the policy sees {_listed(own)}, but this game shows {_listed(there)}")
+    if own.action != there.action:
+        wanted, offered = (list(s.action.nvec or s.action.shape) for s in (own, there))
+        raise UserError(
+            f"the policy has {own.action.kind} {wanted} actions, but this game takes "
+            f"{there.action.kind} {offered}"
+        )
+
+
+def _listed(spaces: Spaces) -> str:
+    return ", ".join(f"{leaf.kind} {list(leaf.shape)}" for leaf in spaces.observation.values())

@@ -1,16 +1,18 @@
 """Where a training goes on from: an earlier point of the same run, or the weights of another."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from spotter import checkpoint
 from spotter.checkpoint import Saved
-from spotter.config import RunConfig, validate
+from spotter.config import RunConfig, changed
 from spotter.config.diff import difference
-from spotter.config.overrides import Override, edit, parse
+from spotter.config.overrides import Override, parse
+from spotter.envs.fingerprint import facts, unlike_actions
 from spotter.recorder import Row
 from spotter.rundir import lock
+from spotter.rundir.compare import unlike_terms
 from spotter.rundir.files import read_json
 from spotter.rundir.run import Run, select
 from spotter.types import Progress, UserError
@@ -70,6 +72,13 @@ class Fork:
             "fresh_optimizer": self.fresh_optimizer,
         }
 
+    def warnings(self, config: RunConfig) -> Iterator[str]:
+        """Where the weights come from another game than they are put into."""
+        if unlike := unlike_terms([self.saved.game.get("facts"), facts(config.env, config.reward)]):
+            yield f"these weights were trained on other terms: {unlike}"
+        if unlike := unlike_actions(self.saved.game, config.env):
+            yield f"the policy's choices change their meaning: {unlike}"
+
 
 Origin = Resume | Fork
 
@@ -95,11 +104,7 @@ def resume(selector: str, overrides: Sequence[Override] = ()) -> Resume:
             f"start a new run with --from {run.id}"
         )
     before = checkpoint.read_config(saved.folder)
-    data = before.as_data()
-    written = parse(overrides)
-    for path, value in written:
-        data = edit(data, path, value)
-    config = validate(data)
+    config = changed(before, overrides)
     changes = difference(before.as_data(), config.as_data())
     for setting in changes:
         if setting.startswith(_FIXED) and setting not in _HOW:
@@ -107,9 +112,13 @@ def resume(selector: str, overrides: Sequence[Override] = ()) -> Resume:
                 f"{setting} cannot change in a run that goes on; start a new one with "
                 f"--from {run.id}"
             )
+    if unlike := unlike_actions(saved.game, config.env):
+        raise UserError(
+            f"run {run.id} cannot go on: {unlike}; start a new one with --from {run.id}"
+        )
     _refuse_spent(run, config, saved.env_steps, config.budget != before.budget)
     notes = tuple(_effects(before, config, saved.env_steps))
-    overridden = tuple(".".join(path) for path, _ in written)
+    overridden = tuple(".".join(path) for path, _ in parse(overrides))
     return Resume(saved, config, changes, overridden, notes)
 
 

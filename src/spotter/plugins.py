@@ -9,9 +9,11 @@ import difflib
 import importlib
 import importlib.util
 import pkgutil
+import re
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import entry_points
+from pathlib import Path
 from types import ModuleType
 from typing import Final
 
@@ -35,9 +37,9 @@ _SINGULAR: Final = {
 _SUPPORT: Final = {
     "algos": {"base"},
     "envs": {
-        *("base", "batch", "buffers", "grade", "layout", "logbook", "make", "meter", "native"),
-        *("pool", "process", "slices", "spaces", "tape", "vector", "watchdog", "worker"),
-        *("wrappers", "signals"),
+        *("ale", "base", "batch", "buffers", "checkup", "doom", "emulator", "fingerprint"),
+        *("grade", "layout", "logbook", "make", "meter", "naming", "native", "pool", "process"),
+        *("slices", "spaces", "tape", "vector", "watchdog", "worker", "wrappers", "signals"),
     },
     "nets": {"actor_critic", "heads", "layers", "normalize"},
     "wrappers": {"base"},
@@ -66,6 +68,16 @@ def exists(kind: str, name: str) -> bool:
     """Whether `load` would find something, without importing a built-in plug-in."""
     known = name in _built_in(kind) or name in _third_party(kind)
     return known or ("." in name and findable(name))
+
+
+def offers(kind: str, name: str, attribute: str) -> bool:
+    """Whether a plug-in defines a class of that name; a built-in one is looked at, not imported."""
+    if name not in _built_in(kind):
+        return exists(kind, name) and hasattr(load(kind, name), attribute)
+    spec = importlib.util.find_spec(f"{PACKAGES[kind]}.{name}")
+    assert spec is not None and spec.origin is not None
+    text = Path(spec.origin).read_text(encoding="utf-8")
+    return re.search(rf"^class {attribute}\b", text, re.MULTILINE) is not None
 
 
 def load(kind: str, name: str) -> ModuleType:

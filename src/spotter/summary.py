@@ -4,6 +4,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from spotter.envs.base import family
+from spotter.envs.fingerprint import fingerprint, protocol_name
 from spotter.envs.grade import Grade
 from spotter.fast.network import choose_engine
 from spotter.metrics.alerts import Facts
@@ -45,6 +46,8 @@ def _environment(training: "Training", threshold: float | None) -> dict[str, str
     size = f" {list(action.nvec)}" if action.nvec else f" {list(action.shape)}"
     block = {
         "id": config.id,
+        "protocol": protocol_name(config, training.config.reward),
+        "fingerprint": fingerprint(config, training.config.reward),
         "about": family(config).describe(config).description,
         "observes": observation,
         "acts": f"{action.kind}{size}",

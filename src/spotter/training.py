@@ -286,6 +286,7 @@ def _set_out(
         source = f"{origin.saved.run.id}/{origin.saved.folder.name}"
         plan = graft(training.policy, origin.saved.weights, source)
         yield f"from {source}: {plan.sentence()}"
+        yield from origin.warnings(training.config)
         yield from plan.lines()
         yield _optimizer(training, origin, plan)
 

@@ -156,7 +156,9 @@ class Evaluation:
     seeds: Literal["eval", "test"]
     deterministic: bool
     fingerprint: str = ""
-    """Of the evaluation environment: id, settings, wrappers, spaces."""
+    """Of the game: id, settings, wrappers; see envs/fingerprint.py."""
+    protocol: str = ""
+    """The name of its settings, and which of them were changed; empty if they have none."""
     versions: Mapping[str, str] = field(default_factory=dict)
     first_seeds: tuple[int, ...] = ()
     """What each copy was reset with."""
@@ -188,5 +190,6 @@ class Evaluation:
             "lengths": list(self.lengths),
             "env_seeds": list(self.first_seeds),
             "fingerprint": self.fingerprint,
+            "protocol": self.protocol,
             "versions": dict(self.versions),
         }

@@ -14,7 +14,7 @@ LAYERS = {
     5: "recorder checkpoint evaluate scoring origins interventions blackbox sinks display rundir "
     "video",
     6: "training gather loop summary",
-    7: "verify bench sweeps launch hub traces",
+    7: "verify bench doctor sweeps launch hub traces",
     8: "cli api studio mcp",
 }
 LEVEL = {part: level for level, parts in LAYERS.items() for part in parts.split()}

@@ -67,6 +67,25 @@ def test_eval_confirms_the_written_score_and_notices_other_weights(spotter, trai
     assert "not what was written down" in bad.err
 
 
+def test_eval_under_other_settings_says_what_is_different(spotter, trained):
+    ran = spotter("eval", "@last", "env.time_limit=9", "--episodes", "3")
+    assert ran.code == 0
+    assert ran.out.splitlines() == [
+        "note: not the game it was trained on: time_limit null / 9",
+        "score 9 over 3 test episodes",
+    ]
+    wrong = spotter("eval", "@last", "env.tim_limit=9")
+    assert (wrong.code, "did you mean env.time_limit?" in wrong.err) == (2, True)
+
+
+def test_show_and_the_query_know_the_fingerprint(spotter, trained):
+    shown = spotter("show", "@last").out
+    (line,) = (line for line in shown.splitlines() if line.startswith("fingerprint "))
+    assert "protocol" not in shown
+    assert spotter("runs", f"fingerprint={line.split()[1]}").code == 0
+    assert spotter("runs", "fingerprint=0123456789abcdef").code == 2
+
+
 def test_eval_refuses_nonsense(spotter, trained):
     assert "a whole number above 0, got 'x'" in spotter("eval", "@last", "--episodes", "x").err
     assert "unknown checkpoint '@bst'" in spotter("eval", "@last/@bst").err

@@ -38,7 +38,8 @@ SURFACE = {
     "spotter export": ["RUN", "FILE"],
     "spotter import": ["FILE"],
     "spotter reindex": [],
-    "spotter eval": ["RUN", "--episodes"],
+    "spotter eval": ["RUN", "KEY=VALUE...", "--episodes"],
+    "spotter doctor": ["ENV", "KEY=VALUE...", "--json"],
     "spotter blackbox": ["FOLDER", "--timeout"],
     "spotter bench": [
         "ADDRESS",
@@ -122,7 +123,7 @@ def test_version(spotter):
     ("args", "sentence"),
     [
         (["trian"], "there is no command 'trian'; did you mean 'train'?"),
-        (["zzz"], "there is no command 'zzz'; known: bench, blackbox, compare, config, diff, e"),
+        (["zzz"], "there is no command 'zzz'; known: bench, blackbox, compare, config, diff, d"),
         (["A-v1:ppo"], "there is no command 'A-v1:ppo'; did you mean `spotter train A-v1:ppo`?"),
         (["--vresion"], "there is no option --vresion; did you mean '--version'? (see `spotter"),
         (["train"], "say what to train, e.g. spotter train CartPole-v1:ppo (see spotter list)"),

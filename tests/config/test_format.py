@@ -103,7 +103,7 @@ def test_a_family():
 
 @pytest.mark.parametrize("path", sorted(recipes.PACKAGED.rglob("*.yaml")), ids=lambda p: p.stem)
 def test_packaged_files_are_in_order(path):
-    kind = "family" if recipes.is_family(path) else "recipe"
+    kind = recipes.kind_of(path)
     text = path.read_text(encoding="utf-8")
     assert format_text(text, kind, str(path)) == text, f"spotter config fmt {path}"
 

@@ -98,3 +98,26 @@ def test_schedules_say_what_they_are():
 def test_somebody_elses_algorithm_is_taken_on_trust():
     data = {"variants": {"a": {"algo": {"name": "their.algo", "size": 3}}}}
     assert list(VALIDATOR.iter_errors(data)) == []
+
+
+def game(family: str | None, **env) -> dict:
+    named = {"family": family} if family else {}
+    return {**named, "base": {"env": env}, "variants": {"a": {"env": env}}}
+
+
+@pytest.mark.parametrize("family", ["atari", None])
+def test_settings_of_a_family(family):
+    assert list(VALIDATOR.iter_errors(game(family, sticky=0.25, size=[84, 84], count=2))) == []
+    assert list(VALIDATOR.iter_errors(game(family, sticky=2))) != []
+    assert list(VALIDATOR.iter_errors(game(family, stiky=0.25))) != []
+    assert list(VALIDATOR.iter_errors(game(family, wrappers=[{"name": "frame_stak"}]))) != []
+
+
+def test_a_recipe_that_names_its_family_has_no_settings_of_another():
+    assert list(VALIDATOR.iter_errors(game("minatar", difficulty_ramping=False))) == []
+    assert list(VALIDATOR.iter_errors(game("atari", difficulty_ramping=False))) != []
+    assert list(VALIDATOR.iter_errors(game("classic", sticky=0.25))) != []
+
+
+def test_editors_show_what_a_setting_of_a_family_is_for():
+    assert "action" in SCHEMA["$defs"]["envs.atari"]["properties"]["sticky"]["description"]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from spotter.config import EnvConfig, RewardConfig
+from spotter.envs.atari import Config
 from spotter.envs.logbook import UNKNOWN
 from spotter.envs.make import Recipe
 from spotter.envs.native import NativeVector, reason_against
@@ -12,18 +13,12 @@ from spotter.types import UserError
 
 pytest.importorskip("ale_py")
 
+LIMIT = [{"name": "time_limit", "steps": 5, "train_only": True}]
 SEEDS = (11, 2**31 - 5, 33, 44)
-LIFE_LOSS = ({"name": "life_loss"},)
 
 
-def atari(game, wrappers=(), time_limit=None, **kwargs):
-    return EnvConfig(
-        id=f"ALE/{game}-v5",
-        family="atari",
-        kwargs=kwargs,
-        wrappers=wrappers,
-        time_limit=time_limit,
-    )
+def atari(game, **settings):
+    return Config(id=f"ALE/{game}-v5", family="atari", **settings)
 
 
 def actions(vector, steps, seed=0):
@@ -54,11 +49,18 @@ def check_same(first, second, taken):
     [
         (atari("Pong", time_limit=20), 50),
         (atari("Breakout"), 260),  # sticky actions, idle starts, the fire button
-        (atari("Breakout", LIFE_LOSS), 260),
-        (atari("Breakout", max_num_frames_per_episode=102), 60),  # ends within a step
-        (atari("Breakout", noop_max=0, use_fire_reset=False, frameskip=1, time_limit=30), 70),
-        (atari("MsPacman", (), 20, maxpool=False, frameskip=3, stack_num=2, img_height=64), 50),
-        (atari("SpaceInvaders", (), 15, full_action_space=True), 40),
+        (atari("Breakout", life_loss=True), 260),
+        (atari("Breakout", frame_cap=102), 60),  # ends within a step
+        (atari("Breakout", noops=0, fire=False, frame_skip=1, time_limit=30), 70),
+        (atari("MsPacman", time_limit=20, pool=False, frame_skip=3, stack=2, size=(64, 84)), 50),
+        (atari("SpaceInvaders", time_limit=15, full_actions=True), 40),
+        (atari("Pong", time_limit=15, full_actions=True, noop_action=False, mask=False), 20),
+        (atari("Pong", time_limit=15, noop_action=False, stack=1), 20),
+        (atari("MsPacman", time_limit=15, grey=False, stack=3), 20),
+        (atari("Seaquest", time_limit=15, grey=False, stack=1, pool=False), 20),
+        (atari("Carnival", time_limit=15, size=None), 20),
+        (atari("Breakout", time_limit=15, size=None, grey=False, stack=2), 20),
+        (atari("Freeway", time_limit=15, full_actions=True), 20),  # its button does nothing
     ],
     ids=lambda value: value.id[4:-3] if isinstance(value, EnvConfig) else "",
 )
@@ -66,16 +68,18 @@ def test_equals_single_copies_step_by_step(env, steps):
     with NativeVector(env, RewardConfig(), 2) as ours, SyncVector(Recipe(env).build, 2) as truth:
         assert ours.spaces == truth.spaces
         assert (ours.reset(SEEDS[:2]).obs["obs"] == truth.reset(SEEDS[:2]).obs["obs"]).all()
+        masks = ours.buffers.mask, truth.buffers.mask
+        assert np.array_equal(*masks) if env.full_actions and env.mask else masks == (None, None)
         episodes = ends = 0
         for taken in actions(ours, steps):
             new, ended = check_same(ours, truth, taken)
             episodes, ends = episodes + len(new), ends + ended
     assert episodes > 0, "nothing is proven about ends otherwise"
-    assert (ends > episodes) == bool(env.wrappers), "lost lives end no episode"
+    assert (ends > episodes) == env.life_loss, "lost lives end no episode"
 
 
 def test_p20_life_loss_is_left_out_in_evaluation():
-    with NativeVector(atari("Breakout", LIFE_LOSS), None, 2) as vector:
+    with NativeVector(atari("Breakout", life_loss=True), None, 2) as vector:
         vector.reset(SEEDS[:2])
         ends = episodes = 0
         for taken in actions(vector, 260):
@@ -161,9 +165,12 @@ def test_standing_still_is_refused_in_one_sentence():
     [
         (EnvConfig(id="CartPole-v1", family="classic"), "no vector environment"),
         (EnvConfig(id="ALE/Pong-v5", family="gymnasium"), "no vector environment"),
-        (atari("Pong", ({"name": "frame_stack"},)), "the wrapper frame_stack"),
-        (atari("Pong", mode=1), "env.kwargs.mode"),
-        (atari("Pong", ({"name": "time_limit", "steps": 5, "train_only": True},)), "time_limit"),
+        (atari("Pong", wrappers=[{"name": "frame_stack"}]), "the wrapper frame_stack"),
+        (atari("Pong", mode=1), "env.mode"),
+        (atari("Pong", observe="objects"), "env.observe: objects"),
+        (atari("Pong", observe="ram"), "env.observe: ram"),
+        (atari("Breakout", fire="lives"), "env.fire: lives"),
+        (atari("Pong", wrappers=LIMIT), "time_limit"),
     ],
 )
 def test_reasons_against(env, says):
@@ -172,8 +179,12 @@ def test_reasons_against(env, says):
         NativeVector(env, RewardConfig(), 2)
 
 
+def test_a_plain_config_has_the_familys_defaults():
+    assert reason_against(EnvConfig(id="ALE/Pong-v5", family="atari"), RewardConfig()) == ""
+
+
 def test_train_only_wrappers_do_not_count_in_evaluation():
-    env = atari("Pong", ({"name": "time_limit", "steps": 5, "train_only": True},))
+    env = atari("Pong", wrappers=LIMIT)
     assert reason_against(env, None) == ""
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from spotter.config import recipes, resolve
 from spotter.training import train
+from spotter.types import UserError
 
 ADDRESSES = [
     f"{name}:{variant}"
@@ -15,19 +16,26 @@ ADDRESSES = [
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_recipe_trains_and_is_scored(address):
     short = {"budget": {"env_steps": 1}, "eval": {"every_steps": None, "episodes": 2}}
-    if address.startswith("ALE/"):  # a game takes minutes
-        short |= {"env": {"count": 8, "time_limit": 20}, "algo": {"steps": 8, "minibatch": 64}}
+    if "/" in address:  # a game takes minutes, and some copies are processes of their own
+        short |= {"env": {"count": 2, "time_limit": 20}, "algo": {"steps": 8, "minibatch": 16}}
+        short |= {"threads": 1}
     resolved = resolve(address, short)
-    result = train(resolved.config)
+    try:
+        result = train(resolved.config)
+    except UserError as error:
+        if "needs its ROM" not in str(error):
+            raise
+        pytest.skip(str(error))
     assert result.reason == "budget"
     assert len(result.test.scores) == 2
-    assert result.threshold is not None, "a recipe knows when its environment is solved"
+    if resolved.expect is not None:
+        assert result.threshold is not None, "what promises a score knows when it is solved"
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_recipe_says_what_it_does_and_what_it_promises(address):
     resolved = resolve(address)
     assert resolved.description
-    assert resolved.expect is not None
-    assert resolved.config.budget.env_steps is not None
-    assert resolved.expect.env_steps <= resolved.config.budget.env_steps
+    budget = resolved.config.budget.env_steps
+    assert budget is not None
+    assert resolved.expect is None or resolved.expect.env_steps <= budget

@@ -91,7 +91,12 @@ def test_different_games_are_not_compared_in_silence(make_run):
     assert "different environments (Acrobot-v1, CartPole-v1)" in sentence
     longer = outcome(make_run(scores=[1.0], config={"env": {"time_limit": 50}}))
     (sentence,) = compare.warnings([cart, longer])
-    assert "CartPole-v1 was set up differently" in sentence
+    assert sentence == (
+        "CartPole-v1 was played on unlike terms (time_limit null / 50): scores do not compare"
+    )
+    clipped = outcome(make_run(scores=[1.0], config={"reward": {"clip": 1.0}}))
+    (sentence,) = compare.warnings([cart, clipped])
+    assert "was trained on unlike terms (clip null / 1), which scores leave out" in sentence
     (sentence,) = compare.warnings([fingerprinted(make_run, "a"), fingerprinted(make_run, "b")])
     assert "CartPole-v1 was set up differently" in sentence
     assert compare.warnings([cart, fingerprinted(make_run, "a")]) == []
@@ -99,6 +104,43 @@ def test_different_games_are_not_compared_in_silence(make_run):
     assert compare.warnings([cart, more_copies]) == []
     (sentence,) = compare.warnings([cart, outcome(make_run(scores=[1.0], seeds="eval"))])
     assert "an eval score is the best of several" in sentence
+
+
+def test_p19_sticky_games_are_not_compared_in_silence(make_run):
+    def played(sticky):
+        env = {"family": "tests.config.fake_family", "sticky": sticky}
+        return outcome(make_run(scores=[1.0], config={"env": env}))
+
+    (sentence,) = compare.warnings([played(0.0), played(0.25), played(0.25)])
+    assert "unlike terms (sticky 0 / 0.25 / 0.25): scores do not compare" in sentence
+    assert compare.warnings([played(0.25), played(0.25)]) == []
+
+
+def test_older_runs_are_compared_by_what_their_settings_stand_for(make_run, edit):
+    def older(**env):
+        run = make_run(scores=[1.0], config={"env": env})
+        edit(run, fingerprint="", facts={})
+        text = (run.folder / "config.yaml").read_text()
+        (run.folder / "config.yaml").write_text(text.replace("  protocol: null\n", ""))
+        return outcome(run)
+
+    now = outcome(make_run(scores=[1.0]))
+    assert compare.warnings([older(), now]) == []
+    (sentence,) = compare.warnings([older(time_limit=50), now])
+    assert "unlike terms (time_limit 50 / null)" in sentence
+
+
+def test_runs_whose_settings_nobody_understands_any_more(make_run, edit):
+    def strange(limit):
+        run = make_run(scores=[1.0], config={"env": {"time_limit": limit}})
+        edit(run, fingerprint="", facts={})
+        path = run.folder / "config.yaml"
+        path.write_text(path.read_text().replace("  mask: true\n", "  masks: true\n"))
+        return outcome(run)
+
+    (sentence,) = compare.warnings([strange(50), strange(60)])
+    assert "CartPole-v1 was set up differently" in sentence
+    assert compare.warnings([strange(50), strange(50)]) == []
 
 
 def test_settings_that_differ():

@@ -16,6 +16,7 @@ from spotter.config.dump import flow
 from spotter.config.overrides import edit
 from spotter.envs import native, pool
 from spotter.envs.batch import vector as batch
+from spotter.envs.doom import threads
 from spotter.types import UserError
 
 Group = Literal[
@@ -171,6 +172,8 @@ def usable_backends(config: RunConfig) -> list[str]:
         for name, module in _OPTIONAL.items()
         if not module.reason_against(config.env, config.reward)
     ]
+    if not threads.reason_against(config.env, config.reward):
+        able.append("native")
     return ["sync", "process", *able]
 
 

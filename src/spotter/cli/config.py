@@ -86,7 +86,7 @@ def _maybe_a_command(address: str, error: "UserError") -> "UserError":
 
 @app.command()
 def check(files: Files = None) -> None:
-    """Check recipe and family files.
+    """Check recipe, family and protocol files.
 
     Every variant of each; with no files, all that are here and all that came with Spotter.
     """
@@ -133,7 +133,7 @@ def _format(path: Path, write: bool) -> bool:
     from spotter.config.format import format_text
 
     before = recipes.read_text(path)
-    after = format_text(before, "family" if recipes.is_family(path) else "recipe", str(path))
+    after = format_text(before, recipes.kind_of(path), str(path))
     if write and after != before:
         _replace(path.resolve(), after)
     return after != before

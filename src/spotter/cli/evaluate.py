@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from spotter.cli.train import Overrides
 from spotter.cli.words import number
 
 MISMATCH = 1
@@ -17,22 +18,28 @@ def run(
             metavar="RUN", help="@last, an id or how it begins; /@best, /@latest, /step=N."
         ),
     ],
+    overrides: Overrides = None,
     episodes: Annotated[
         str | None,
         typer.Option("--episodes", metavar="N", help="Play so many on test seeds instead."),
     ] = None,
 ) -> None:
-    """Play a saved policy again; exit 1 if its score is not the one that was written down."""
+    """Play a saved policy again; exit 1 if its score is not the one that was written down.
+
+    With settings of your own, such as env.sticky=0.25: how well it does under those, on test seeds.
+    """
     from spotter.evaluate import play_again
 
-    played = play_again(selector, None if episodes is None else _whole(episodes))
-    for again, as_written in played:
+    played = play_again(selector, None if episodes is None else _whole(episodes), overrides or [])
+    for again, as_written, unlike in played:
+        if unlike:
+            typer.echo(f"note: not the game it was trained on: {unlike}")
         typer.echo(f"score {number(again.score)} over {len(again.scores)} {again.seeds} episodes")
         if as_written:
             typer.echo("every episode scores what was written down with these weights")
         elif as_written is False:
             typer.echo("that is not what was written down with these weights", err=True)
-    if any(as_written is False for _, as_written in played):
+    if any(one.as_written is False for one in played):
         sys.exit(MISMATCH)
 
 

@@ -22,6 +22,7 @@ from spotter.cli import (
     blackbox,
     compare,
     config,
+    doctor,
     evaluate,
     keep,
     recipes,
@@ -47,6 +48,7 @@ Examples:
   spotter report @last                      a page with curves and film, to mail to somebody
   spotter eval @last                        play its best policy again; does the score hold?
   spotter bench CartPole-v1:ppo             where the time goes, and what makes it faster here
+  spotter doctor                            does every environment work? if not, what to do
 """
 
 app = typer.Typer(
@@ -73,6 +75,7 @@ app.command("reindex")(keep.reindex)
 app.command("eval")(evaluate.run)
 app.command("blackbox")(blackbox.run)
 app.command("bench", epilog=bench.EXAMPLES)(bench.run)
+app.command("doctor", epilog=doctor.EXAMPLES)(doctor.run)
 app.add_typer(config.app, name="config")
 
 

@@ -127,6 +127,9 @@ def _echo_identity(info: dict[str, Any]) -> None:
 
     for key in ("id", "address", "env", "algo", "seed", "status", "reason"):
         _line(key, info[key] if info[key] is not None else "-")
+    for key in ("protocol", "fingerprint"):
+        if info[key]:
+            _line(key, info[key])
     judged = {True: " (solved)", False: " (not solved)", None: ""}[info["solved"]]
     _line("score", (_score(info) or "-") + judged)
     _line("best", "-" if info["best"] is None else number(info["best"]))

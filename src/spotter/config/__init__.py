@@ -2,8 +2,9 @@
 
 from spotter.config.base import Settings, Whole
 from spotter.config.layers import Layer
-from spotter.config.load import Resolved, resolve, validate
+from spotter.config.load import Resolved, changed, resolve, validate
 from spotter.config.models import (
+    NOT_THE_GAME,
     AlgoConfig,
     EnvConfig,
     Expect,
@@ -25,6 +26,7 @@ from spotter.config.watching import (
 )
 
 __all__ = [
+    "NOT_THE_GAME",
     "AlertsConfig",
     "AlgoConfig",
     "BudgetConfig",
@@ -45,6 +47,7 @@ __all__ = [
     "VideoConfig",
     "Whole",
     "WrapperConfig",
+    "changed",
     "resolve",
     "validate",
 ]

@@ -8,8 +8,9 @@ from typing import Any
 
 from spotter import plugins
 from spotter.config import recipes
-from spotter.config.layers import Layer, check_family, check_recipe
+from spotter.config.layers import Layer, check_family, check_protocol, check_recipe
 from spotter.config.load import Resolved, resolve, validate
+from spotter.config.overrides import merge
 from spotter.types import UserError
 
 
@@ -121,14 +122,14 @@ def check_files(paths: Sequence[Path] = ()) -> list[str]:
 
 
 def everywhere() -> list[Path]:
-    """Every recipe and family file of the working folder and of the package."""
+    """Every recipe, family and protocol file of the working folder and of the package."""
     folders = [folder for folder in (recipes.LOCAL, recipes.PACKAGED) if folder.is_dir()]
     by_place = {path.resolve(): path for path in reversed(expand(folders))}
     return sorted(by_place.values())
 
 
 def expand(paths: Iterable[Path]) -> list[Path]:
-    """Files as they are, folders as the recipe and family files in them."""
+    """Files as they are, folders as the recipe, family and protocol files in them."""
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
@@ -142,15 +143,19 @@ def expand(paths: Iterable[Path]) -> list[Path]:
 
 def _check_file(path: Path) -> int:
     """How many variants were checked; raises at the first problem."""
-    if not recipes.is_family(path):
+    kind = recipes.kind_of(path)
+    if kind == "recipe":
         variants = _variants(path)
         for variant in variants:
             resolve(f"{path}:{variant}")
         return len(variants)
     source = recipes.open_source(path)
-    check_family(source)
+    check_family(source) if kind == "family" else check_protocol(source)
+    family = path.stem if kind == "family" else str(source.data["family"])
     values: dict[str, Any] = source.section("base")
-    validate({"env": {}, **values}, [Layer(f"family {path.stem}", values, source, ("base",))])
+    below = {"env": {"family": family if plugins.exists("envs", family) else ""}}
+    layer = Layer(f"{kind} {path.stem}", values, source, ("base",))
+    validate(merge(below, values), [layer])
     return 0
 
 

@@ -38,6 +38,8 @@ _BOUNDS: Final = {
     "less_than": ("below", "lt"),
     "less_than_equal": ("at most", "le"),
 }
+# Sections whose keys come from a plug-in: the section, the kind of plug-in, what names it.
+_PICKED: Final = (("algo", "algos", "name"), ("env", "envs", "family"))
 # A validator's message that starts like this continues the setting's name as one sentence.
 _VERBS: Final = ("should", "must", "needs", "cannot", "names")
 
@@ -175,17 +177,19 @@ def unknown_key(path: tree.Path, data: Any, root: tree.Model, also: Sequence[str
 
 
 def _elsewhere(key: str, path: tree.Path, data: Any, root: tree.Model) -> str:
-    """The same key in another algorithm, or in another section."""
-    if path[:-1] == ("algo",):
-        owners = [name for name in plugins.names("algos") if key in _algo_keys(name, root)]
-        if owners:
-            mine = tree.value_at(data, ("algo", "name"))
-            return f"algo.{key} is a setting of {listed(owners, 'and')}, not of {mine}"
+    """The same key in another algorithm or family, or in another section."""
+    for section, kind, picked_by in _PICKED:
+        if path[:-1] == (section,):
+            names = plugins.names(kind)
+            owners = [name for name in names if key in _keys(section, {picked_by: name}, root)]
+            if owners:
+                mine = tree.value_at(data, (section, picked_by)) or "gymnasium"
+                return f"{section}.{key} is a setting of {listed(owners, 'and')}, not of {mine}"
     known = tree.paths(root, data)
     match = next((name for name in known if name.rsplit(".", 1)[-1] == key), None)
     return f"{tree.dotted(path)} is not a setting; did you mean {match}?" if match else ""
 
 
-def _algo_keys(name: str, root: tree.Model) -> list[str]:
-    config = tree.child(root, "algo", {"name": name})
+def _keys(section: str, data: Any, root: tree.Model) -> list[str]:
+    config = tree.child(root, section, data)
     return tree.keys(config) if config else []

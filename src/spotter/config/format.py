@@ -1,4 +1,4 @@
-"""Canonical order for recipe and family files, comments kept with the key they precede.
+"""Canonical order for recipe, family and protocol files; comments stay with the key they precede.
 
 Works on lines, not on a re-dump, so spelling, flow style and spacing stay the author's. Lists and
 maps in braces are left alone. The parsed data must be equal before and after, or nothing is done.
@@ -6,9 +6,11 @@ maps in braces are left alone. The parsed data must be equal before and after, o
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import dropwhile
-from typing import Any, Final, Literal, NamedTuple, TypeGuard
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeGuard
 
 from ruamel.yaml import YAML
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -19,7 +21,6 @@ from spotter.config.models import Expect, RunConfig
 from spotter.config.overrides import merge
 from spotter.types import UserError
 
-Kind = Literal["recipe", "family"]
 Order = Callable[[tuple[str, ...]], Sequence[str] | None]
 """Path of a map -> its keys in canonical order; None where the author's order stands."""
 
@@ -40,14 +41,14 @@ class _Line(NamedTuple):
         return len(self.text) - len(self.text.lstrip(" "))
 
 
-def format_text(text: str, kind: Kind, name: str = "text") -> str:
-    """The same file in canonical form; idempotent. `name` is what errors call it."""
+def format_text(text: str, kind: recipes.Kind, name: str = "text") -> str:
+    """The same file in canonical form; idempotent. `name` is its path, which errors mention."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     data = recipes.plain(recipes.parse(text, name))
     root = YAML(typ="safe", pure=True).compose(text)
     lines = _split(text, root)
     if _is_block(root):
-        lines = _Formatter(lines, _order(kind, data)).whole_file(root)
+        lines = _Formatter(lines, _order(kind, data, Path(name))).whole_file(root)
     result = _joined(lines)
     _check_same(data, result, name)
     return result
@@ -65,25 +66,38 @@ def _check_same(data: Any, result: str, name: str) -> None:
         )
 
 
-def _order(kind: Kind, data: Any) -> Order:
+def _order(kind: recipes.Kind, data: Any, file: Path) -> Order:
     """Recipes: TOP_KEYS, then description, the config's own order and expect in each variant."""
+    family = {"env": {"family": _family(kind, data, file)}}
 
     def keys_at(path: tuple[str, ...]) -> Sequence[str] | None:
         match path:
             case ():
-                return recipes.TOP_KEYS if kind == "recipe" else recipes.FAMILY_KEYS
+                return recipes.KEYS[kind]
             case ("base", *rest):
-                return _settings_at(tuple(rest), tree.value_at(data, ("base",)))
+                base = tree.value_at(data, ("base",))
+                return _settings_at(tuple(rest), merge(family, base))
             case ("variants", _):
                 return ("description", *tree.keys(RunConfig), "expect")
             case ("variants", _, "expect"):
                 return tree.keys(Expect)
             case ("variants", name, *rest):
                 base = tree.value_at(data, ("base",)) or {}
-                return _settings_at(tuple(rest), merge(base, data["variants"][name]))
+                below = merge(family, base)
+                return _settings_at(tuple(rest), merge(below, data["variants"][name]))
         return None
 
     return keys_at
+
+
+def _family(kind: recipes.Kind, data: Any, file: Path) -> str:
+    """Whose settings may stand under `env`."""
+    if kind == "family":
+        return file.stem
+    env_id = tree.value_at(data, ("base", "env", "id")) or recipes.name_of(file)
+    with suppress(UserError):  # a broken family file is not this file's fault
+        return str(data.get("family") or recipes.family_of(str(env_id)))
+    return ""
 
 
 def _settings_at(path: tuple[str, ...], settings: Any) -> Sequence[str] | None:

@@ -1,4 +1,4 @@
-"""From an address to layers: family → recipe → variant, and no deeper.
+"""From an address to layers: family → protocol → recipe → variant, and no deeper.
 
 An address is `EnvId:variant`, `EnvId`, `file.yaml`, `file.yaml:variant`, or an environment that has
 no recipe: `EnvId:algo`, `package:EnvId`, `package:EnvId:algo`.
@@ -13,12 +13,14 @@ from typing import Any, Final
 
 from spotter import plugins
 from spotter.config import errors, recipes, tree
-from spotter.config.models import RunConfig
+from spotter.config.models import NOT_THE_GAME, RunConfig
 from spotter.config.overrides import merge
 from spotter.config.words import listed, shown
 from spotter.types import UserError
 
 DEFAULT_ALGO: Final = "ppo"
+# What a protocol leaves open: which game it is, and how its copies are run.
+_NOT_OF_A_PROTOCOL: Final = ("id", "family", "protocol", *NOT_THE_GAME)
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,71 @@ def _choose_variant(
     return variant or fitting[0]
 
 
+# --- protocols -----------------------------------------------------------------------------------
+
+
+def with_protocol(layers: Sequence[Layer]) -> tuple[Layer, ...]:
+    """The layers with that of the protocol they name, if any, right above the family's."""
+    data: dict[str, Any] = {}
+    for layer in layers:
+        data = merge(data, layer.values)
+    path = ("env", "protocol")
+    name, writer = tree.value_at(data, path), last_writer(layers, path)
+    if not isinstance(name, str) or writer is None:  # if it is neither text nor null, others say so
+        return tuple(layers)
+    try:
+        protocol = protocol_layer(name, str(tree.value_at(data, ("env", "family"))))
+    except UserError as error:
+        raise UserError(f"{writer.where(path)}: {error}") from None
+    below, *above = layers
+    return (below, protocol, *above)
+
+
+def protocol_layer(name: str, family: str) -> Layer:
+    """A protocol by its name; `UserError` where there is none of it for this family."""
+    files = recipes.protocol_files()
+    if name not in files:
+        hint = plugins.did_you_mean(name, files)
+        raise UserError(f"env.protocol: there is no protocol '{name}'{hint}")
+    source = recipes.open_source(files[name])
+    check_protocol(source)
+    owner = str(source.data["family"])
+    if owner != family:
+        own = [other for other, path in sorted(files.items()) if _family_in(path) == family]
+        there = f"{family} has {listed(own, 'and')}" if own else f"{family} has none"
+        raise UserError(f"env.protocol: {name} is for the family {owner}, not {family}; {there}")
+    return Layer(f"protocol {name}", source.section("base"), source, ("base",))
+
+
+def _family_in(path: Path) -> str:
+    try:
+        return str(recipes.open_source(path).data.get("family"))
+    except UserError:
+        return ""
+
+
+def check_protocol(source: recipes.Source) -> None:
+    """Keys and sections of a protocol file: game settings of one family, and no more."""
+    _check_top(source, recipes.PROTOCOL_KEYS)
+    _check_text(source, "family")
+    family = source.data.get("family")
+    if family is None or not plugins.exists("envs", family):
+        names = plugins.did_you_mean(str(family), plugins.names("envs"))
+        missing = "a protocol needs `family`" if family is None else f"unknown family '{family}'"
+        raise UserError(f"{source.where('family')}: {missing}{names}")
+    _check_sections(source, ("base",))
+    for key in source.section("base"):
+        if key not in ("env", "reward"):
+            raise UserError(f"{source.where('base', key)}: a protocol sets env and reward only")
+    for key in source.section("base", "env"):
+        if key in _NOT_OF_A_PROTOCOL:
+            place = source.where("base", "env", key)
+            raise UserError(f"{place}: env.{key} is no part of a protocol; it goes into recipes")
+
+
+# --- what recipe and family files may hold -------------------------------------------------------
+
+
 def check_recipe(source: recipes.Source) -> None:
     """Keys and maps of a recipe file, down to the sections that the models know about."""
     _check_top(source, recipes.TOP_KEYS)
@@ -232,14 +299,26 @@ def _can_be_env(env_id: str) -> bool:
         except Exception as error:  # somebody else's code: tell which and why
             reason = f"{type(error).__name__}: {error}"
             raise UserError(f"{package} of '{env_id}' cannot be imported: {reason}") from error
+    return _is_registered(bare) or (_register(bare) and _is_registered(bare))
+
+
+def _is_registered(env_id: str) -> bool:
     import gymnasium as gym
     from gymnasium.error import Error
 
     try:
-        gym.spec(bare)
+        gym.spec(env_id)
     except (Error, ImportError):
         return False
     return True
+
+
+def _register(env_id: str) -> bool:
+    """Let the family an id belongs to make its ids known, if it can; whether it could."""
+    register = getattr(plugins.load("envs", recipes.family_of(env_id)), "register", None)
+    if register is not None:
+        register()
+    return register is not None
 
 
 def unknown_address(address: str) -> str:

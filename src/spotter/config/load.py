@@ -1,6 +1,6 @@
 """From an address and overrides to a validated config, remembering where each value came from.
 
-family → recipe → variant → command line; no interpolation, no evaluated strings.
+family → protocol → recipe → variant → command line; no interpolation, no evaluated strings.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,9 @@ from pydantic import ValidationError
 from spotter.config import tree
 from spotter.config.base import Settings
 from spotter.config.errors import explain
-from spotter.config.layers import DEFAULT_ALGO, Layer, last_writer, stack
+from spotter.config.layers import DEFAULT_ALGO, Layer, last_writer, stack, with_protocol
 from spotter.config.models import Expect, RunConfig
-from spotter.config.overrides import COMMAND_LINE, Override, edit, merge, parse
+from spotter.config.overrides import COMMAND_LINE, Override, Pairs, edit, merge, parse
 
 
 @dataclass(frozen=True)
@@ -40,20 +40,40 @@ def resolve(
 ) -> Resolved:
     """The config an address and its overrides stand for; see layers.py for addresses."""
     found = stack(address, algo)
-    data: dict[str, Any] = {}
-    for layer in found.layers:
-        data = merge(data, layer.values)
-    written: dict[str, Any] = {}
-    for path, value in parse(overrides):
-        data, written = edit(data, path, value), edit(written, path, value)
-    layers = (*found.layers, Layer(COMMAND_LINE, written))
+    edits = parse(overrides)
+    layers = with_protocol((*found.layers, _typed(edits)))
     return Resolved(
-        config=validate(data, layers),
+        config=validate(_merged(layers[:-1], edits), layers),
         address=found.name,
         layers=layers,
         description=found.description,
         expect=_expect(found.promise),
     )
+
+
+def changed(config: RunConfig, overrides: Sequence[Override] | Mapping[str, Any]) -> RunConfig:
+    """A whole config with overrides on top; a protocol among them brings its settings along."""
+    edits = parse(overrides)
+    layers: tuple[Layer, ...] = (Layer("", config.as_data()), _typed(edits))
+    if tree.value_at(layers[-1].values, ("env", "protocol")) is not None:
+        layers = with_protocol(layers)
+    return validate(_merged(layers[:-1], edits), layers)
+
+
+def _typed(edits: Pairs) -> Layer:
+    written: dict[str, Any] = {}
+    for path, value in edits:
+        written = edit(written, path, value)
+    return Layer(COMMAND_LINE, written)
+
+
+def _merged(layers: Sequence[Layer], edits: Pairs) -> dict[str, Any]:
+    data: dict[str, Any] = {}
+    for layer in layers:
+        data = merge(data, layer.values)
+    for path, value in edits:  # one by one: an edit reaches into the schedule below it
+        data = edit(data, path, value)
+    return data
 
 
 def validate(data: Mapping[str, Any], layers: Sequence[Layer] = ()) -> RunConfig:

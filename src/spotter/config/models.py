@@ -7,7 +7,7 @@ derived from another one, and none is a secret.
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -143,16 +143,28 @@ class SignalConfig(Plugin):
         return data
 
 
+NOT_THE_GAME: Final = ("count", "backend", "workers", "threshold", "restarts", "timeout_s")
+"""What the score of a policy does not depend on: how copies are run, what counts as solved."""
+
 AnyWrapper = Annotated[SerializeAsAny[WrapperConfig], _plugin(WrapperConfig)]
 AnySignal = Annotated[SerializeAsAny[SignalConfig], _plugin(SignalConfig)]
 
 
 class EnvConfig(Settings):
-    """Which environment, how many copies, and what stands between it and the policy."""
+    """Which environment, how many copies, and what stands between it and the policy.
+
+    A family may bring a `Config` made from this one, with settings of its own.
+    """
+
+    training_only: ClassVar[tuple[str, ...]] = ()
+    """Settings of a family that evaluation leaves out, as it does train-only wrappers."""
 
     id: str = Field("", description="A Gymnasium id, or package:Id to import the package first.")
     family: Annotated[str, _known_to("envs", "")] = Field(
         "", description="Which file in envs/ makes and describes it."
+    )
+    protocol: str | None = Field(
+        None, description="A named set of game settings: a file in recipes/protocols/."
     )
     kwargs: FreeForm = Field({}, description="Arguments of the environment's constructor.")
     count: Whole = Field(8, ge=1, description="Copies stepped together.")
@@ -181,11 +193,37 @@ class EnvConfig(Settings):
     )
     wrappers: tuple[AnyWrapper, ...] = Field((), strict=False, description="Innermost first.")
 
+    @classmethod
+    def chosen(cls, data: Any) -> "type[EnvConfig]":
+        """The `Config` of the family a section names; this class where the family has none."""
+        family = data.get("family") if isinstance(data, Mapping) else None
+        if not isinstance(family, str) or not plugins.offers("envs", family, "Config"):
+            return cls
+        config = plugins.load("envs", family).Config
+        return config if isinstance(config, type) and issubclass(config, cls) else cls
+
     @model_validator(mode="after")
     def _workers_work(self) -> Self:
         if self.workers is not None and self.backend != "process":
             raise ValueError("`workers` counts processes and needs `backend: process`")
         return self
+
+    def of_family(self) -> "EnvConfig":
+        """The same settings, with the family's own, where this is none of its `Config` yet."""
+        own = EnvConfig.chosen({"family": self.family})
+        return self if isinstance(self, own) else own.from_data(self.model_dump(by_alias=True))
+
+
+def _of_family(data: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """Validate `env` with the `Config` of its family."""
+    if isinstance(data, EnvConfig):
+        return data.of_family()
+    if not isinstance(data, Mapping):
+        return handler(data)
+    return EnvConfig.chosen(data).from_data(data)
+
+
+AnyEnv = Annotated[SerializeAsAny[EnvConfig], WrapValidator(_of_family)]
 
 
 class RewardConfig(Settings):
@@ -287,7 +325,7 @@ class AlgoConfig(Plugin):
 class RunConfig(Settings):
     """Everything a run needs; saved with it."""
 
-    env: EnvConfig
+    env: AnyEnv
     reward: RewardConfig = RewardConfig()
     policy: PolicyConfig = PolicyConfig()
     algo: Annotated[SerializeAsAny[AlgoConfig], _plugin(AlgoConfig)]

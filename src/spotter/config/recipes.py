@@ -1,7 +1,8 @@
 """Where recipes live and how their files look: discovery, reading, line numbers.
 
-`recipes/<EnvId>.yaml` in the working folder comes before the packaged ones; `families/<name>.yaml`
-beside them holds what a family shares. A recipe file:
+`recipes/<EnvId>.yaml` in the working folder comes before the packaged ones. Beside them,
+`families/<name>.yaml` holds what a family shares, and `protocols/<name>.yaml` the game settings
+that `env.protocol` calls by one name. A recipe file:
 
     family: classic
     description: one line
@@ -15,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, TaggedScalar
@@ -30,7 +31,16 @@ LOCAL: Final = Path("recipes")
 SUFFIXES: Final = (".yaml", ".yml")
 TOP_KEYS: Final = ("family", "description", "base", "variants")
 FAMILY_KEYS: Final = ("description", "matches", "base")
+PROTOCOL_KEYS: Final = ("description", "family", "base")
 VARIANT_EXTRAS: Final = ("description", "expect")
+
+Kind = Literal["recipe", "family", "protocol"]
+KEYS: Final[dict[Kind, tuple[str, ...]]] = {
+    "recipe": TOP_KEYS,
+    "family": FAMILY_KEYS,
+    "protocol": PROTOCOL_KEYS,
+}
+_FOLDERS: Final[dict[str, Kind]] = {"families": "family", "protocols": "protocol"}
 
 
 @dataclass(frozen=True)
@@ -119,8 +129,7 @@ def read_text(path: Path) -> str:
 def read(path: Path) -> Source:
     data = parse(read_text(path), str(path))
     if not isinstance(data, CommentedMap):
-        allowed = FAMILY_KEYS if is_family(path) else TOP_KEYS
-        raise UserError(f"{path}: should be a map with {', '.join(allowed)}")
+        raise UserError(f"{path}: should be a map with {', '.join(KEYS[kind_of(path)])}")
     return Source(path, data)
 
 
@@ -129,7 +138,7 @@ def _folders() -> Iterator[Path]:
 
 
 def in_folder(folder: Path) -> list[Path]:
-    """Every recipe and family file of a folder, sorted."""
+    """Every recipe, family and protocol file of a folder, sorted."""
     return sorted(path for suffix in SUFFIXES for path in folder.rglob(f"*{suffix}"))
 
 
@@ -146,21 +155,30 @@ def files() -> dict[str, Path]:
     found: dict[str, Path] = {}
     for folder in _folders():
         for path in in_folder(folder):
-            if not is_family(path):
+            if kind_of(path) == "recipe":
                 found.setdefault(path.relative_to(folder).with_suffix("").as_posix(), path)
     return found
 
 
 def family_files() -> dict[str, Path]:
+    return _beside("families")
+
+
+def protocol_files() -> dict[str, Path]:
+    return _beside("protocols")
+
+
+def _beside(name: str) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for folder in _folders():
-        for path in in_folder(folder / "families"):
+        for path in in_folder(folder / name):
             found.setdefault(path.stem, path)
     return found
 
 
-def is_family(path: Path) -> bool:
-    return path.parent.name == "families"
+def kind_of(path: Path) -> Kind:
+    """What a file is, by the folder it lies in."""
+    return _FOLDERS.get(path.parent.name, "recipe")
 
 
 @cache

@@ -30,6 +30,13 @@ _BOUNDS: Final = {
 }
 
 
+def _to(definition: str) -> Schema:
+    return {"$ref": f"#/$defs/{definition}"}
+
+
+_COMMON: Final = _to(EnvConfig.__name__)
+
+
 def recipe_schema() -> Schema:
     """Draft 2020-12; everything optional, nothing unknown allowed."""
     defs: Schema = {}
@@ -39,7 +46,11 @@ def recipe_schema() -> Schema:
         if isinstance(section.get("default"), dict):
             del section["default"]  # repeats the defaults of each of its settings
     run["properties"]["algo"] = _by_name(AlgoConfig, defs, partial=True)
-    defs[EnvConfig.__name__]["properties"]["wrappers"]["items"] = _by_name(WrapperConfig, defs)
+    wrapper = _by_name(WrapperConfig, defs)
+    defs[EnvConfig.__name__]["properties"]["wrappers"]["items"] = wrapper
+    families = _families(defs, wrapper)
+    own = [env for env in families.values() if env != _COMMON]
+    run["properties"]["env"] = {"anyOf": [_COMMON, *own]}
     defs[RewardConfig.__name__]["properties"]["signals"]["items"] = _by_name(SignalConfig, defs)
     for replaced in (AlgoConfig, WrapperConfig, SignalConfig):
         del defs[replaced.__name__]
@@ -61,7 +72,30 @@ def recipe_schema() -> Schema:
             },
         },
         "required": ["variants"],
+        "allOf": [_of_family(name, env) for name, env in families.items()],
         "$defs": dict(sorted(defs.items())),
+    }
+
+
+def _families(defs: Schema, wrapper: Schema) -> dict[str, Schema]:
+    """Every family with a reference to what `env` is there; some bring settings of their own."""
+    found = dict.fromkeys(plugins.names("envs"), _COMMON)
+    for name in found:
+        own = EnvConfig.chosen({"family": name})
+        if own is not EnvConfig:
+            defs[f"envs.{name}"] = schema = _of_model(own, defs)
+            schema["properties"]["wrappers"]["items"] = wrapper
+            schema.pop("required", None)  # other layers may hold it
+            found[name] = _to(f"envs.{name}")
+    return found
+
+
+def _of_family(name: str, env: Schema) -> Schema:
+    """A recipe that names its family has the settings of that family under `env`, no others."""
+    inside = {"type": "object", "properties": {"env": env}}
+    return {
+        "if": {"properties": {"family": {"const": name}}, "required": ["family"]},
+        "then": {"properties": {"base": inside, "variants": {"additionalProperties": inside}}},
     }
 
 
@@ -96,7 +130,7 @@ def _by_name(base: type[Plugin], defs: Schema, partial: bool = False) -> Schema:
         if partial:
             schema.pop("required", None)
         defs[f"{kind}.{name}"] = schema
-    reference = {name: {"$ref": f"#/$defs/{kind}.{name}"} for name in names}
+    reference = {name: _to(f"{kind}.{name}") for name in names}
     picked = [
         {"if": {"properties": {key: {"const": name}}, "required": [key]}, "then": reference[name]}
         for name in names

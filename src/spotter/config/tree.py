@@ -1,6 +1,7 @@
 """The shape of the config tree: which keys a section has, and which model stands at a path.
 
-Plug-in sections depend on the data (`algo.name` picks the keys of `algo`), so the data comes along.
+Plug-in sections depend on the data (`algo.name` picks the keys of `algo`, `env.family` those of
+`env`), so the data comes along.
 Keys are the ones users write: the alias `lambda`, not the field `lambda_`.
 """
 
@@ -9,7 +10,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from spotter.config.models import Plugin
+from spotter.config.models import EnvConfig, Plugin
 from spotter.schedules import Schedule
 from spotter.types import UserError
 
@@ -29,12 +30,12 @@ def child(model: Model | None, key: str | int, data: Any = None) -> Model | None
     else:
         fields = {info.alias or name: info for name, info in model.model_fields.items()}
         found = _model_in(fields[key].annotation) if key in fields else None
-    if found is not None and issubclass(found, Plugin) and isinstance(data, Mapping):
+    if found is not None and issubclass(found, Plugin | EnvConfig) and isinstance(data, Mapping):
         return _chosen(found, data)
     return found
 
 
-def _chosen(base: type[Plugin], data: Mapping[str, Any]) -> Model:
+def _chosen(base: type[Plugin] | type[EnvConfig], data: Mapping[str, Any]) -> Model:
     try:
         return base.chosen(data)
     except UserError:

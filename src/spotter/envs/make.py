@@ -19,11 +19,13 @@ from spotter.config import EnvConfig, RewardConfig, SignalConfig
 from spotter.envs import native, pool
 from spotter.envs.base import Env, family, registered_spec
 from spotter.envs.batch import vector as batch
+from spotter.envs.doom import threads
 from spotter.envs.grade import Grade, random_action, try_out
 from spotter.envs.meter import Meter
 from spotter.envs.process import ProcessVector
 from spotter.envs.slices import Copy
 from spotter.envs.vector import SyncVector, VectorEnv
+from spotter.envs.wrappers.life_loss import LifeLoss
 
 _TRIAL_STEPS: Final = 64
 _COMPARED_STEPS: Final = 160  # enough for an episode of most games to end
@@ -52,6 +54,8 @@ class Recipe:
         for config in self.env.wrappers:
             if self.training or not config.train_only:
                 stack = plugins.load("wrappers", config.name).wrap(config, stack)
+        if self.training and getattr(self.env, "life_loss", False):  # a setting of some families
+            stack = LifeLoss(stack)
         if not self.training and not _has_time_limit(meter):
             stack = TimeLimit(stack, max_episode_steps=UNLIMITED_CUT)
         return Copy(stack, meter, use_mask=self.env.mask)
@@ -89,6 +93,8 @@ def choose_backend(
         if _batch_agrees(env):
             return Backend("batch", "one computation for all copies, equal to single ones")
         return Backend("sync", "what batch computes is not what this Gymnasium does")
+    if count > 1 and not threads.reason_against(env, reward):
+        return Backend("native", "games in processes of their own, a thread per core for them")
     if reward is not None and not rests and not native.reason_against(env, reward):
         return Backend("native", "the emulator's own threads")
     workers = os.cpu_count() or 1
@@ -112,6 +118,8 @@ def make_vector(
     backend = backend or choose_backend(env, reward, count=count).name
     if backend == "batch":
         return batch.BatchVector(env, reward, count)
+    if backend == "native" and not threads.reason_against(env, reward):
+        return threads.ThreadVector(recipe.build, count, env.restarts, env.timeout_s)
     if backend == "native":
         in_turns = reward is not None and count >= _FROM_COUNT and count % 2 == 0
         return native.NativeVector(env, reward, count, halves=2 if in_turns else 1)
@@ -154,13 +162,7 @@ def _can_spawn(env: EnvConfig) -> bool:
     """Whether workers can be started, and will know the environment."""
     if multiprocessing.current_process().daemon:
         return False
-    try:
-        maker = registered_spec(env).entry_point
-    except (Error, ImportError):
-        return False
-    # what a script or a notebook registers by itself exists in this process only
-    root = maker.split(".")[0].split(":")[0] if isinstance(maker, str) else ""
-    if ":" not in env.id and root not in ("gymnasium", "spotter", "ale_py"):
+    if env.family in ("", "gymnasium") and not _is_importable(env):
         return False
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     if script is None:
@@ -169,6 +171,16 @@ def _can_spawn(env: EnvConfig) -> bool:
         return "__main__" in Path(script).read_text(encoding="utf-8", errors="ignore")
     except OSError:
         return False
+
+
+def _is_importable(env: EnvConfig) -> bool:
+    """What a script or a notebook registers by itself exists in this process only."""
+    try:
+        maker = registered_spec(env).entry_point
+    except (Error, ImportError):
+        return False
+    root = maker.split(".")[0].split(":")[0] if isinstance(maker, str) else ""
+    return ":" in env.id or root in ("gymnasium", "spotter", "ale_py")
 
 
 def _step_cost_s(env: EnvConfig, reward: RewardConfig | None) -> float:
@@ -197,7 +209,8 @@ def _step_cost_s(env: EnvConfig, reward: RewardConfig | None) -> float:
 
 def resume_grade(env: EnvConfig, reward: RewardConfig, backend: str = "sync") -> Grade:
     """Whether copies can be brought back to where a checkpoint found them, by trying."""
-    if backend in ("native", "envpool"):
+    in_threads = backend == "native" and not threads.reason_against(env, reward)
+    if backend in ("native", "envpool") and not in_threads:
         return Grade("episode boundary", f"{backend} copies cannot be put back into an episode")
     return try_out(Recipe(env, reward.signals).build, env.id)
 

@@ -2,7 +2,7 @@
 
 It resets in the same step and hands over true last observations, so it meets the contract of
 `envs/vector.py` by itself; here its numbers are laid into our buffers and its episodes counted.
-It cannot let single copies stand still, cannot be replayed, and knows no wrappers but `life_loss`.
+It cannot let single copies stand still, cannot be replayed, and knows pictures but no wrappers.
 
 With `halves=2` the copies form two groups that run by themselves: while one group plays, the other
 can be answered (`send(0, …)`, `send(1, …)`, `recv(0)`, …).
@@ -10,15 +10,17 @@ can be answered (`send(0, …)`, `send(1, …)`, `recv(0)`, …).
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
+from gymnasium import spaces as gs
 
 from spotter import plugins
 from spotter.config import EnvConfig, RewardConfig
 from spotter.envs import atari
+from spotter.envs.ale.cartridge import NOTHING, SEEDS, cartridge
+from spotter.envs.ale.views import COLOURS
 from spotter.envs.buffers import Bools, Buffers
 from spotter.envs.layout import Layout, assemble
 from spotter.envs.logbook import UNKNOWN
@@ -29,7 +31,6 @@ from spotter.envs.vector import Note
 from spotter.types import Episode, Fault, Tape, UserError
 
 _FAMILY: Final = "atari"
-_LIFE_LOSS: Final = "life_loss"
 
 
 def reason_against(env: EnvConfig, reward: RewardConfig | None) -> str:
@@ -38,20 +39,24 @@ def reason_against(env: EnvConfig, reward: RewardConfig | None) -> str:
         return f"{env.id} brings no vector environment that resets in the same step"
     if not plugins.findable("ale_py"):
         return "ale-py is not installed"
-    for wrapper in _wrappers(env, reward):
-        if wrapper != _LIFE_LOSS:
-            return f"the wrapper {wrapper} works on single copies"
+    training = reward is not None
+    for wrapper in env.wrappers:
+        if training or not wrapper.train_only:
+            return f"the wrapper {wrapper.name} works on single copies"
     if reward is not None and reward.signals:
         return f"the reward signal {reward.signals[0].name} reads single copies"
-    for name in atari.SINGLE_ONLY:
-        if name in env.kwargs:
-            return f"env.kwargs.{name} can be set in single copies only"
+    return _reason_against_settings(atari.own(env))
+
+
+def _reason_against_settings(config: atari.Config) -> str:
+    if config.observe != "rgb":
+        return f"env.observe: {config.observe} reads the memory of single copies"
+    for name in ("mode", "difficulty"):
+        if getattr(config, name) is not None:
+            return f"env.{name} can be set in single copies only"
+    if config.fire == "lives":
+        return "env.fire: lives presses the button of single copies"
     return ""
-
-
-def _wrappers(env: EnvConfig, reward: RewardConfig | None) -> list[str]:
-    training = reward is not None
-    return [wrapper.name for wrapper in env.wrappers if training or not wrapper.train_only]
 
 
 class NativeVector:
@@ -68,15 +73,23 @@ class NativeVector:
         self.halves = halves
         self.signal_kinds: tuple[Kind, ...] = ()
         self.note: Note | None = None
-        self._loses_lives = _LIFE_LOSS in _wrappers(env, reward)
+        config = atari.own(env)
+        self._loses_lives = config.life_loss and reward is not None
         each = count // halves
-        self._groups = [_make(env, each, self._loses_lives) for _ in range(halves)]
-        first = self._groups[0]
-        self.spaces = describe(first.single_observation_space, first.single_action_space)
-        fields = Layout(self.spaces, (), has_mask=False).fields(count)
+        self._groups = [_make(config, each, self._loses_lives) for _ in range(halves)]
+        names, mask = atari.actions(config)
+        self._first = int(NOTHING not in names)
+        """What the first action is to the emulator, which can always do nothing."""
+        mask = mask if config.mask else None
+        self.spaces = describe(_space(config), gs.Discrete(len(names)))
+        fields = Layout(self.spaces, (), has_mask=mask is not None).fields(count)
         self.buffers = assemble({k: np.zeros(shape, dtype) for k, (shape, dtype) in fields.items()})
-        self.depths = {"obs": atari.settings(env).stack_num}
+        if self.buffers.mask is not None:
+            self.buffers.mask[:] = mask
+        self.depths = {"obs": config.depth} if config.depth > 1 else {}
         """Leaves that are stacks of the latest pictures, and of how many."""
+        self._obs = _as_shown(self.buffers.obs["obs"], config)
+        self._final_obs = _as_shown(self.buffers.final_obs["obs"], config)
         self.rows = [slice(half * each, (half + 1) * each) for half in range(halves)]
         self._score = np.zeros(count)
         self._length = np.zeros(count, np.int64)
@@ -84,7 +97,7 @@ class NativeVector:
 
     def reset(self, seeds: Sequence[int]) -> Buffers:
         assert len(seeds) == self.count
-        numbers = np.array([int(seed) % atari.SEEDS for seed in seeds])
+        numbers = np.array([int(seed) % SEEDS for seed in seeds])
         for rows, group in zip(self.rows, self._groups, strict=True):
             obs, info = group.reset(seed=numbers[rows])
             self._show_start(rows, obs, info)
@@ -92,7 +105,7 @@ class NativeVector:
 
     def _show_start(self, rows: slice, obs: Any, info: dict[str, Any]) -> None:
         buffers = self.buffers
-        buffers.obs["obs"][rows] = obs
+        self._obs[rows] = obs
         buffers.reward[rows] = 0.0
         buffers.terminated[rows] = buffers.truncated[rows] = False
         self._score[rows] = self._length[rows] = 0
@@ -112,7 +125,7 @@ class NativeVector:
         """Let a group play on; its rows of the buffers keep their values until `recv`."""
         rows = self.rows[half]
         self.buffers.action[rows] = action
-        self._groups[half].send(self.buffers.action[rows])
+        self._groups[half].send(self.buffers.action[rows] + self._first)
 
     def recv(self, half: int) -> list[Episode]:
         """Wait for a group and lay its step into the buffers."""
@@ -121,7 +134,7 @@ class NativeVector:
         except Exception as error:
             raise EnvError(f"ale-py failed: {type(error).__name__}: {error}") from error
         rows, buffers = self.rows[half], self.buffers
-        buffers.obs["obs"][rows] = obs
+        self._obs[rows] = obs
         buffers.reward[rows] = reward
         buffers.terminated[rows] = terminated
         buffers.truncated[rows] = truncated
@@ -140,7 +153,7 @@ class NativeVector:
         frame = info["episode_frame_number"]
         runs_on = ended & (frame > self._frame[rows]) & self._loses_lives
         begun = ended & ~runs_on
-        final = self.buffers.final_obs["obs"][rows]
+        final = self._final_obs[rows]
         final[runs_on] = obs[runs_on]
         episodes = []
         for row in np.flatnonzero(begun):
@@ -185,16 +198,40 @@ class NativeVector:
         self.close()
 
 
-def _make(env: EnvConfig, count: int, tells_lives: bool) -> Any:
+def _space(config: atari.Config) -> gs.Box[Any]:
+    channels = config.depth * (1 if config.grey else COLOURS)
+    return gs.Box(0, 255, (channels, *atari.picture_size(config)), np.uint8)
+
+
+def _as_shown(leaf: npt.NDArray[Any], config: atari.Config) -> npt.NDArray[Any]:
+    """A view of [copies, channels, …] in ale-py's order, which has colours last."""
+    if config.grey:
+        return leaf
+    count, _, *size = leaf.shape
+    return np.moveaxis(leaf.reshape(count, config.depth, COLOURS, *size), 2, -1)
+
+
+def _make(config: atari.Config, count: int, tells_lives: bool) -> Any:
     vector_env = plugins.require("ale_py.vector_env", extra="atari")
+    height, width = atari.picture_size(config)
     return vector_env.AtariVectorEnv(
-        atari.game(env),
+        cartridge(config.id).name,
         count,
         num_threads=min(count, _cores()),
         autoreset_mode="SameStep",
         reward_clipping=False,
         life_loss_info=tells_lives,
-        **asdict(atari.settings(env)),
+        frameskip=config.frame_skip,
+        maxpool=config.pool,
+        repeat_action_probability=config.sticky,
+        noop_max=config.noops + 1,
+        use_fire_reset=atari.presses_button(config),
+        max_num_frames_per_episode=config.cap,
+        grayscale=config.grey,
+        img_height=height,
+        img_width=width,
+        stack_num=config.depth,
+        full_action_space=config.full_actions,
     )
 
 

@@ -21,7 +21,8 @@ from spotter.nets.normalize import BoundsNorm, RunningNorm, ValueNorm
 from spotter.types import Leaf, Spaces, UserError
 
 TensorObs = Mapping[str, Tensor]
-_SMALL_IMAGE = 36
+_BY_SIZE = ((3, "mlp"), (16, "small_cnn"), (36, "impala_cnn"))
+"""What `encoder: auto` takes for images with a side below that; larger ones get nature_cnn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,8 +253,8 @@ class Body(nn.Module):
 
 def _encoder(leaf: Leaf, config: PolicyConfig) -> nn.Module:
     if leaf.kind == "image":
-        small = min(leaf.shape[1:]) < _SMALL_IMAGE
-        auto = "impala_cnn" if small else "nature_cnn"
+        side = min(leaf.shape[1:])
+        auto = next((name for below, name in _BY_SIZE if side < below), "nature_cnn")
         name = auto if config.encoder == "auto" else config.encoder
         module: nn.Module = plugins.load("nets", name).build(leaf.shape, config)
         return module

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from statistics import fmean, median, stdev
 from typing import Any, Final
 
+from spotter.config import NOT_THE_GAME, validate
 from spotter.config.diff import difference
 from spotter.config.dump import flow
 from spotter.rundir import identity
 from spotter.rundir.run import Run
+from spotter.types import UserError
 
 _Z: Final = 1.959963984540054
 _T_OF_FEW: Final = {1: 12.7062, 2: 4.3027, 3: 3.1824, 4: 2.7764, 5: 2.5706}
-# What the score of a policy does not depend on.
-_NOT_THE_GAME: Final = ("count", "backend", "workers", "threshold", "restarts", "timeout_s")
 
 
 @dataclass(frozen=True)
@@ -128,23 +128,62 @@ def warnings(outcomes: Sequence[Outcome]) -> list[str]:
     envs = sorted({one.info["env"] for one in outcomes})
     if len(envs) > 1:
         found.append(f"these are different environments ({', '.join(envs)}): scores do not compare")
-    elif len(set(_games(outcomes))) > 1:
-        found.append(f"{envs[0]} was set up differently (see env.* below): scores may not compare")
+    elif unlike := _unlike(outcomes):
+        found.append(f"{envs[0]} {unlike}")
     if {"test", "eval"} <= {one.seeds for one in outcomes}:
         found.append("an eval score is the best of several and flatters; a test score is not")
     return found
 
 
-def _games(outcomes: Sequence[Outcome]) -> list[str]:
-    """Equal for equal games: fingerprints, or settings where an older run has none."""
-    if all(one.fingerprint for one in outcomes):
-        return [one.fingerprint for one in outcomes]
-    return [_game(one.run) for one in outcomes]
+def _unlike(outcomes: Sequence[Outcome]) -> str:
+    """How one game differs between runs, as the rest of a sentence; empty if it does not."""
+    facts = [_facts(one) for one in outcomes]
+    if unlike := unlike_terms(facts, "game"):
+        return f"was played on unlike terms ({unlike}): scores do not compare"
+    prints = {one.fingerprint for one in outcomes}
+    old = not all(one.info["facts"] for one in outcomes)  # whose prints were made another way
+    if (not old and "" not in prints and len(prints) > 1) or (not all(facts) and _games(outcomes)):
+        return "was set up differently (see env.* below): scores may not compare"
+    if unlike := unlike_terms(facts, "training"):
+        return f"was trained on unlike terms ({unlike}), which scores leave out: they do compare"
+    return ""
+
+
+def unlike_terms(facts: Sequence[Mapping[str, Any] | None], part: str = "") -> str:
+    """`sticky 0 / 0.25, stack 4 / 1`: what differs in the `game`, in `training`, or in both.
+
+    `facts` are what fingerprints are made from; where one is not known, nothing can be said.
+    """
+    if not all(facts):
+        return ""
+    found: dict[str, list[str]] = {}
+    for name in [part] if part else ["game", "training"]:
+        found |= differing([(one or {}).get(name, {}) for one in facts])
+    return ", ".join(f"{name} {' / '.join(values)}" for name, values in found.items())
+
+
+def _facts(one: Outcome) -> Mapping[str, Any] | None:
+    """Those written down; of an older run, those its settings stand for today."""
+    if one.info["facts"]:
+        return dict(one.info["facts"])
+    from spotter.envs.fingerprint import facts  # who compares new runs needs no environments
+
+    try:
+        config = validate(one.run.settings())
+        return facts(config.env, config.reward)
+    except UserError:
+        return None
+
+
+def _games(outcomes: Sequence[Outcome]) -> bool:
+    """Whether settings that count differ, in runs of which no more is known."""
+    return len({_game(one.run) for one in outcomes}) > 1
 
 
 def _game(run: Run) -> str:
     env = run.settings().get("env", {})
-    game = {key: value for key, value in env.items() if key not in _NOT_THE_GAME}
+    skipped = ("protocol", *NOT_THE_GAME)
+    game = {key: value for key, value in env.items() if key not in skipped}
     game["wrappers"] = [w for w in env.get("wrappers", []) if not w.get("train_only")]
     return flow(game)
 

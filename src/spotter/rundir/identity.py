@@ -44,11 +44,15 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "resumes": (list,),
     "best": _NUMBER,
     "steps_to_threshold": (int, type(None)),
+    "fingerprint": (str,),
+    "protocol": (str,),
+    "facts": (dict,),
+    "actions": (list,),
 }
 
 
 def defaults() -> Info:
-    """What format 2 added; a folder of format 1 reads as if it held these."""
+    """What was added since format 1; an older folder reads as if it held these."""
     return {
         "parent": None,
         "resumes": [],
@@ -57,6 +61,10 @@ def defaults() -> Info:
         "best": None,
         "vector_steps": None,
         "steps_to_threshold": None,
+        "fingerprint": "",
+        "protocol": "",
+        "facts": {},
+        "actions": [],
     }
 
 

@@ -52,6 +52,8 @@ COLUMNS: Final[dict[str, Column]] = {
     "tags": _field("tags", "list"),
     "parent": Column("text", lambda info: (info["parent"] or {}).get("run")),
     "resumes": Column("number", lambda info: len(info["resumes"])),
+    "protocol": _field("protocol", "text"),
+    "fingerprint": _field("fingerprint", "text"),
     "grade": Column("text", lambda info: (info["resume_grade"] or {}).get("grade")),
     "why": _field("why", "text"),
 }

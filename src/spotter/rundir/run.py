@@ -79,6 +79,7 @@ class Run:
             "pid": os.getpid(),
             "versions": versions(),
             **identity.defaults(),
+            **_game(config),
             "vector_steps": 0,
             "parent": parent,
             "why": why,
@@ -183,6 +184,7 @@ class Run:
             env_steps=env_steps,
             host=process.host(),
             pid=os.getpid(),
+            **_game(config),
             resumes=[*info["resumes"], session],
         )
         cut_lines(self.metrics_path, lambda row: row.get("env_steps", 0) <= env_steps)
@@ -263,6 +265,13 @@ def select(selector: str) -> Run:
         if folder:
             return Run(folder)
         raise
+
+
+def _game(config: RunConfig) -> dict[str, Any]:
+    """What its scores are worth: fingerprint, protocol, the settings behind them, action names."""
+    from spotter.envs.fingerprint import card  # who reads runs needs no environments
+
+    return card(config.env, config.reward)
 
 
 def _new_folder(parent: Path) -> Path:

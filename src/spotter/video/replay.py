@@ -22,8 +22,9 @@ from av.video.stream import VideoStream
 from gymnasium.spaces import Discrete
 
 from spotter.config import EnvConfig
-from spotter.envs.base import Env, family
+from spotter.envs.base import Env
 from spotter.envs.make import Recipe
+from spotter.envs.naming import action_names, chord
 from spotter.envs.slices import Copy
 from spotter.rundir.files import StorageError, draft_of, replace
 from spotter.types import ActionSpec, UserError
@@ -194,36 +195,6 @@ def _no_window() -> Iterator[None]:
 # --- names of actions ----------------------------------------------------------------------------
 
 
-def action_names(env: EnvConfig, first: int = 0) -> tuple[str, ...]:
-    """What the policy's choices are called, after every `action_map` that evaluation uses.
-
-    Empty where the family names none. `first` is the environment's lowest action.
-    """
-    names = family(env).describe(env).action_names
-    for wrapper in env.wrappers:
-        if wrapper.name == "action_map" and not wrapper.train_only:
-            mapping: Sequence[Any] = getattr(wrapper, "mapping")  # noqa: B009
-            names = tuple(_mapped(entry, names, first) for entry in mapping)
-            first = 0
-    return names
-
-
-def _mapped(entry: int | tuple[int, ...], names: Sequence[str], first: int) -> str:
-    if isinstance(entry, tuple):
-        return _chord(entry, names)
-    known = 0 <= entry - first < len(names)
-    return names[entry - first] if known else str(entry)
-
-
-def _chord(choices: Sequence[int], names: Sequence[str]) -> str:
-    """Buttons that are pressed, or what each part was set to."""
-    if len(names) != len(choices):
-        return ", ".join(str(int(choice)) for choice in choices)
-    if all(choice in (0, 1) for choice in choices):
-        return " + ".join(n for n, c in zip(names, choices, strict=True) if c) or "nothing"
-    return ", ".join(f"{n} {int(c)}" for n, c in zip(names, choices, strict=True))
-
-
 def _names(env: EnvConfig, copy: Copy) -> Callable[[Array], str]:
     """A row of the action buffer in words."""
     spec: ActionSpec = copy.spaces.action
@@ -238,7 +209,7 @@ def _names(env: EnvConfig, copy: Copy) -> Callable[[Array], str]:
         if spec.kind == "box":
             labels = [f"{n} " for n in names] if len(names) == len(values) else [""] * len(values)
             return "  ".join(f"{lab}{v:+.2f}" for lab, v in zip(labels, values, strict=True))
-        return _chord([int(value) for value in values], names)
+        return chord([int(value) for value in values], names)
 
     return name
 

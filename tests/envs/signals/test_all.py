@@ -8,7 +8,9 @@ from spotter.config import RewardConfig
 EXAMPLES = {
     "action_reward": {"values": [0, 1]},
     "cartpole_centre": {"centre": 1},
+    "doom": {"what": "kills"},
     "info": {"key": "a.b", "delta": True},
+    "mario": {"what": "progress"},
     "mountain_car": {"measure": "height"},
     "state_count": {"bins": [3, 4.0], "low": [None, -1]},
     "step_penalty": {"after": 1e2},

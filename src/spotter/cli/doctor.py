@@ -1,0 +1,137 @@
+"""`spotter doctor`: does everything here work, and if not, what to do."""
+
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from spotter.cli import table
+from spotter.cli.train import Overrides
+
+if TYPE_CHECKING:
+    from spotter.doctor import Finding
+
+EXAMPLES: Final = """\b
+Examples:
+  spotter doctor                       one environment of every family, and the machine
+  spotter doctor atari                 one family
+  spotter doctor ALE/Breakout-v5       one environment, as training would build it
+  spotter doctor my_package:MyEnv-v0   your own: does it keep the contract?
+  spotter doctor --json > doctor.json  all of it, to attach to a report
+
+\b
+What the columns say:
+  step      time of one decision of one copy, wrappers included
+  seeds     yes: the same seed and actions give the same game, so runs can be repeated
+  copies    differ: other seeds give other games; alike: only the policy's dice differ
+
+A family that is not installed is no fault (exit code 0); one that is installed and broken is
+(exit code 1), and so is an environment you name that does not work, for whatever reason (2).
+"""
+_COLUMNS: Final = (
+    *("family", "state", "environment", "step", "observation", "actions"),
+    *("protocol", "seeds", "copies", "advice"),
+)
+_WIDE: Final = ("environment", "observation", "actions", "protocol")
+BROKEN, NAMED_FAILS = 1, 2
+
+
+def run(
+    address: Annotated[
+        str | None,
+        typer.Argument(metavar="ENV", help="An environment, a recipe, or a family; all if none."),
+    ] = None,
+    overrides: Overrides = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON instead of a table.")] = False,
+) -> None:
+    """Try one environment of each family, check what it promises, and say what to mend."""
+    from spotter import doctor
+
+    findings = []
+    for finding in _findings(address, overrides or []):
+        findings.append(finding)
+        _tell(f"{len(findings)} looked at, {finding.family} {finding.state}")
+    machine = doctor.machine()
+    _tell("")
+    if as_json:
+        data = {"machine": machine, "families": [asdict(finding) for finding in findings]}
+        typer.echo(json.dumps(data, indent=2, ensure_ascii=False))
+    else:
+        typer.echo(" · ".join(f"{name} {words}" for name, words in machine.items()))
+        typer.echo()
+        _show(findings)
+    code = exit_code(findings, is_named=address is not None)
+    if code:
+        raise typer.Exit(code)
+
+
+def _findings(address: str | None, overrides: list[str]) -> Iterable["Finding"]:
+    from spotter import doctor, plugins
+
+    if address is None:
+        return doctor.families()
+    if address in plugins.names("envs") and not overrides:
+        return [doctor.family(address)]
+    from spotter.config import resolve
+
+    return [doctor.environment(resolve(address, overrides).config.env)]
+
+
+def _show(findings: list["Finding"]) -> None:
+    """One line per family; on a terminal, advice comes below, where there is room for it."""
+    rows = [[*_cells(finding), _advice(finding)] for finding in findings]
+    if not table.width():
+        table.show(_COLUMNS, rows, header=True)
+        return
+    table.show(_COLUMNS[:-1], [row[:-1] for row in rows], wraps=_WIDE)
+    told = [f"{row[0]}: {row[-1]}" for row in rows if row[-1]]
+    if told:
+        typer.echo()
+    for sentence in told:
+        typer.echo(table.plain(sentence))
+
+
+def exit_code(findings: Iterable["Finding"], is_named: bool) -> int:
+    """0 if everything that should work does."""
+    states = {finding.state for finding in findings}
+    if is_named:
+        return 0 if states == {"ok"} else NAMED_FAILS
+    return BROKEN if "broken" in states else 0
+
+
+def _cells(finding: "Finding") -> list[str]:
+    return [
+        finding.family,
+        finding.state,
+        finding.env,
+        "" if finding.step_s is None else _duration(finding.step_s),
+        finding.observation,
+        finding.action,
+        finding.protocol,
+        _word(finding.seeds, "yes", "no"),
+        _word(finding.copies_differ, "differ", "alike"),
+    ]
+
+
+def _advice(finding: "Finding") -> str:
+    """What is wrong and what to do, in one; many a sentence has the remedy in it already."""
+    if finding.fix and finding.fix in finding.problem:
+        return finding.problem
+    return ": ".join(filter(None, (finding.problem, finding.fix)))
+
+
+def _word(value: bool | None, yes: str, no: str) -> str:
+    return "" if value is None else yes if value else no
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1e6:.0f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms"
+
+
+def _tell(text: str) -> None:
+    """One line that is written over, on a terminal only."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}{' …' if text else ''}", end="", file=sys.stderr, flush=True)

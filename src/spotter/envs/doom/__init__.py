@@ -1,0 +1,1 @@
+"""What `envs/vizdoom.py` is made of: scenarios, WAD files, buttons, the game process, threads."""

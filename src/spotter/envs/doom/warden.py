@@ -1,0 +1,56 @@
+"""Nobody is left behind: a small process that ends the games of a process which is no more.
+
+ViZDoom's games wait for ever for orders if whoever started them is killed. So each process with
+games starts one warden, which waits for the end of a pipe; then it ends every game that was started
+with the same folder, takes its shared memory away, and the folder. It runs as a script, without
+this package. There is none on Windows.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+_ID = "+viz_instance_id"
+
+
+def main(folder: str) -> None:
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.stdin.buffer.read()
+    for pid, command in processes():
+        if _ID in command[:-1] and any(part.startswith(folder) for part in command):
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+            forget(command[command.index(_ID) + 1])
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def forget(game: str) -> None:
+    """Remove what a game shared with its owner; only Linux keeps it in a folder."""
+    for left in Path("/dev/shm").glob(f"ViZDoom*{game}"):
+        with contextlib.suppress(OSError):
+            left.unlink()
+
+
+def processes() -> Iterator[tuple[int, list[str]]]:
+    """Every process with its command line."""
+    if Path("/proc/self/cmdline").exists():
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                yield int(entry.name), words
+        return
+    listed = subprocess.run(
+        ["ps", "-A", "-ww", "-o", "pid=,args="], capture_output=True, text=True, check=False
+    )
+    for line in listed.stdout.splitlines():
+        pid, *words = line.split()
+        yield int(pid), words
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,114 @@
+"""No game outlives its owner, whatever happens to it; and nothing is left lying about."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import spotter
+from spotter.envs import vizdoom
+
+pytest.importorskip("vizdoom")
+if not Path("/proc/self/task").exists():
+    pytest.skip("needs /proc to see processes", allow_module_level=True)
+
+OWNER = """
+import os, signal, sys, time
+from spotter.envs import vizdoom
+games = [vizdoom.make(vizdoom.Config(id="VizDoom/Basic", family="vizdoom")) for _ in range(2)]
+for game in games:
+    game.reset(seed=1)
+from spotter.envs.doom import engine
+print(engine._home.folder, flush=True)
+{end}
+"""
+ENDS = {
+    "killed": "time.sleep(60)",
+    "raised": "raise RuntimeError",
+}
+
+
+def running(folder):
+    """Games that were started with a folder."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if "+viz_instance_id" in words and any(word.startswith(folder) for word in words):
+            found.append(words[words.index("+viz_instance_id") + 1])
+    return found
+
+
+def children():
+    """Games of this process, by their process ids."""
+    pids = []
+    for task in Path("/proc/self/task").iterdir():
+        pids += [int(pid) for pid in (task / "children").read_text().split()]
+    return sorted(pid for pid in pids if Path(f"/proc/{pid}/comm").read_text() == "vizdoom\n")
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_games_end_with_their_owner(end, tmp_path):
+    log = tmp_path / "log"
+    command = [sys.executable, "-c", OWNER.format(end=ENDS[end])]
+    around = {**os.environ, "PYTHONPATH": str(Path(spotter.__file__).parents[1])}
+    with log.open("w") as out:
+        owner = subprocess.Popen(
+            command, stdout=out, stderr=subprocess.DEVNULL, cwd=tmp_path, env=around
+        )
+    try:
+        folder = _wait_for(lambda: log.read_text().strip())
+        games = running(folder)
+        if end == "killed":
+            assert len(games) == 2
+            owner.kill()
+        owner.wait(20)
+    finally:
+        owner.kill()
+        owner.wait()
+    assert _wait_for(lambda: not Path(folder).exists()), "the warden takes the folder away at last"
+    assert running(folder) == []
+    shared = [file.name for file in Path("/dev/shm").iterdir()]
+    assert not [name for name in shared for game in games if name.endswith(game)]
+    assert [file.name for file in tmp_path.iterdir()] == ["log"], "nothing is left where one works"
+
+
+def _wait_for(condition, seconds=20.0):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if found := condition():
+            return found
+        time.sleep(0.05)
+    raise AssertionError("it did not happen")
+
+
+def test_closing_ends_the_game_at_once_and_may_be_repeated():
+    before = children()
+    env = vizdoom.make(vizdoom.Config(id="VizDoom/Basic", family="vizdoom"))
+    assert children() == before, "nothing runs before it is needed"
+    env.reset(seed=1)
+    assert len(children()) == len(before) + 1
+    env.close()
+    env.close()
+    assert children() == before
+
+
+def test_ctrl_c_is_for_the_owner():
+    """A terminal sends it to everybody; the game must not die of it before the run is saved."""
+    env = vizdoom.make(vizdoom.Config(id="VizDoom/Basic", family="vizdoom"))
+    try:
+        before = set(children())
+        env.reset(seed=1)
+        (game,) = set(children()) - before
+        for number in (signal.SIGINT, signal.SIGTERM):
+            os.kill(game, number)
+        assert env.step(0)[1] == -4.0
+        assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    finally:
+        env.close()
