@@ -2,7 +2,7 @@
 
     python benchmarks/gpu_parity.py [--seeds 5] [--env-steps 1_000_000] [--at-once 4] [--json FILE]
 
-Each path trains `ALE/Pong-v5:ppo_fast` for the same number of env steps. Compared are the mean
+Each path trains `ALE/Pong-v5:rgb_fast` for the same number of env steps. Compared are the mean
 score of the episodes in the second half and the env steps until the last 100 episodes average
 `--level` (the whole run where they never do), by exact permutation tests against the plain path.
 Runs go on side by side, so times mean nothing here.
@@ -32,7 +32,7 @@ _EPISODES: Final = 100
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--recipe", default="ALE/Pong-v5:ppo_fast")
+    parser.add_argument("--recipe", default="ALE/Pong-v5:rgb_fast")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--env-steps", type=int, default=1_000_000)

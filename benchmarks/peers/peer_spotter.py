@@ -22,7 +22,7 @@ def configure(work: Work, seed: int, **env: Any) -> Any:
     given = settings(work, seed)
     given["env"] |= env
     if work.pixels:
-        return resolve(f"{work.env}:{work.algo}", [given]).config
+        return resolve(f"{work.env}:rgb", [given]).config
     family = _FAMILIES[work.env]
     # the others are not told which actions are valid
     given["env"] |= {"id": work.env, "family": family, "mask": False}
