@@ -242,7 +242,6 @@ def test_what_decides_a_score_is_in_the_settings():
     assert retro.settings(airstriker(state="Level1")) == retro.settings(airstriker())
 
 
-@pytest.mark.skipif(not hasattr(EnvConfig, "as_played"), reason="evaluation asks for nothing yet")
 def test_buttons_stick_in_training_only():
     env = airstriker(sticky=0.9)
     for training, chance in ((True, 0.9), (False, 0.0)):

@@ -193,6 +193,11 @@ class EnvConfig(Settings):
     )
     wrappers: tuple[AnyWrapper, ...] = Field((), strict=False, description="Innermost first.")
 
+    def as_played(self) -> Self:
+        """What evaluation and play meet: without what is for training only."""
+        defaults = {name: type(self).model_fields[name].default for name in self.training_only}
+        return self.model_copy(update=defaults) if defaults else self
+
     @classmethod
     def chosen(cls, data: Any) -> "type[EnvConfig]":
         """The `Config` of the family a section names; this class where the family has none."""

@@ -49,16 +49,17 @@ class Recipe:
 
     def build(self) -> Copy:
         """Bare environment, meter and signals, then wrappers from the innermost outwards."""
-        meter = Meter(family(self.env).make(self.env, self.render), self.signals)
+        env = self.env if self.training else self.env.as_played()
+        meter = Meter(family(env).make(env, self.render), self.signals)
         stack: Env = meter
-        for config in self.env.wrappers:
+        for config in env.wrappers:
             if self.training or not config.train_only:
                 stack = plugins.load("wrappers", config.name).wrap(config, stack)
-        if self.training and getattr(self.env, "life_loss", False):  # a setting of some families
+        if getattr(env, "life_loss", False):  # a setting of some families
             stack = LifeLoss(stack)
         if not self.training and not _has_time_limit(meter):
             stack = TimeLimit(stack, max_episode_steps=UNLIMITED_CUT)
-        return Copy(stack, meter, use_mask=self.env.mask)
+        return Copy(stack, meter, use_mask=env.mask)
 
 
 def _has_time_limit(env: Env) -> bool:

@@ -119,10 +119,6 @@ class Config(EnvConfig):
     def look(self) -> Look:
         return Look(grey=self.grey, size=self.size, fit=self.fit, crop=self.crop, hide=self.hide)
 
-    def as_played(self) -> Self:
-        """What evaluation and play meet: buttons that obey."""
-        return self.model_copy(update={"sticky": 0.0})
-
 
 def register() -> None:
     """Make the ids known to Gymnasium; done on import, so that workers need nothing else."""

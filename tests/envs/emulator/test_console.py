@@ -23,7 +23,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="asks for processes by the
 
 def start(**settings):
     config = retro.Config.from_data({"id": AIRSTRIKER, "family": "retro", **settings})
-    return Console(retro.cartridge(config, games.find(AIRSTRIKER)))
+    return Console(retro.cartridge(config, games.find(config.id, config.folder)))
 
 
 def is_there(pid):
@@ -76,8 +76,10 @@ def test_p27_a_crash_is_an_error_and_leaves_no_zombie():
 
 
 @posix
-def test_an_emulator_that_never_returns_is_ended():
-    console = start(timeout_s=1)
+def test_an_emulator_that_never_returns_is_ended(shelf):
+    """A game without an end, and a decision of months."""
+    endless = {"id": "Retro/SuperMarioBros-Nes", "folder": str(shelf), "state": "none"}
+    console = start(**endless, timeout_s=1)
     console.reset(0)
     began = time.monotonic()
     with pytest.raises(ConsoleError, match="SIGALRM"):
