@@ -63,6 +63,8 @@ class Training:
                 )
             # before anything is computed: initial weights depend on it in their last bits
             torch.set_num_threads(config.threads or devices.threads(has_images(self.vector.spaces)))
+            if self.device.type == "cpu" and has_images(self.vector.spaces):
+                devices.keep_freed_memory()
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seeding.integer(config.seed, "weights"))
                 self.policy = Policy(self.vector.spaces, config.policy).to(self.device)

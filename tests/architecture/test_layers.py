@@ -18,9 +18,9 @@ LAYERS = {
     8: "cli api studio mcp",
 }
 LEVEL = {part: level for level, parts in LAYERS.items() for part in parts.split()}
-LEVEL[""] = 9  # spotter/__init__.py: the door
+LEVEL[""] = LEVEL["__main__"] = 9  # the doors
 TORCH_FREE = {"types", "metrics", "schedules", "seeding", "packing", "versions", "config"} | {
-    "plugins", "algos", "rundir", "display", "cli"
+    "plugins", "algos", "rundir", "display", "cli", "studio"
 }  # fmt: skip
 PLUGINS = {
     f"{package}.{name}"

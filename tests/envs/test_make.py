@@ -297,6 +297,12 @@ class TestChoosingABackEnd:
         monkeypatch.setattr(make.os, "cpu_count", lambda: 1)
         assert self.chosen(self.WALKER) == "sync"
 
+    def test_a_machine_with_more_cores_than_copies_uses_those_it_can(self, monkeypatch):
+        monkeypatch.setattr(make, "_step_cost_s", lambda env, reward: 1e-3)
+        monkeypatch.setattr(make.os, "cpu_count", lambda: 16)
+        assert self.chosen(self.WALKER, None, count=20) == "process"
+        assert self.chosen(self.WALKER, None, count=2) == "sync"
+
     @pytest.mark.parametrize(
         ("text", "expected"),
         [("train()", "sync"), ("if __name__ == '__main__':\n    train()", "process")],

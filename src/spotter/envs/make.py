@@ -98,8 +98,8 @@ def choose_backend(
         return Backend("native", "games in processes of their own, a thread per core for them")
     if reward is not None and not rests and not native.reason_against(env, reward):
         return Backend("native", "the emulator's own threads")
-    workers = os.cpu_count() or 1
-    if workers > 1 and count >= 2 * workers and _can_spawn(env):
+    workers = min(os.cpu_count() or 1, count // 2)  # each with two copies at least
+    if workers > 1 and _can_spawn(env):
         cost = _step_cost_s(env, reward)
         if count * cost * (1 - 1 / workers) > _TALKING_S:
             return Backend("process", f"a step takes {cost * 1e6:.0f} µs, so {workers} workers pay")
