@@ -112,3 +112,14 @@ def test_ctrl_c_is_for_the_owner():
         assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
     finally:
         env.close()
+
+
+def test_games_do_not_care_where_the_owner_stands(tmp_path):
+    """Each makes a folder where it starts; two at once, or no right to, took the process down."""
+    in_the_way = tmp_path / "_vizdoom"
+    in_the_way.touch()
+    around = {**os.environ, "PYTHONPATH": str(Path(spotter.__file__).parents[1])}
+    command = [sys.executable, "-c", OWNER.format(end="print(games[0].step(0)[1])")]
+    done = subprocess.run(command, cwd=tmp_path, env=around, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert list(tmp_path.iterdir()) == [in_the_way]

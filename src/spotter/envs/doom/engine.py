@@ -8,6 +8,7 @@ import atexit
 import contextlib
 import itertools
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -81,12 +82,13 @@ class Engine:
                 self.game.make_action(self._nothing, 1)
 
     def _start(self) -> None:
-        self._settings_file = _new_settings_file()
+        home = _home_of_games()
+        self._settings_file = home.new_file()
         self.game.set_doom_config_path(self._settings_file)
+        if home.starter:
+            self.game.set_vizdoom_path(home.starter)
         with _deaf():
             self.game.init()
-        with contextlib.suppress(OSError):  # every game leaves an empty folder where it started
-            Path("_vizdoom").rmdir()
 
     def act(self, buttons: Sequence[int], tics: int) -> float:
         """Hold buttons for so many tics, or until the game is over; what it pays."""
@@ -158,7 +160,9 @@ class _Home:
         self.folder = tempfile.mkdtemp(prefix="spotter-doom-")
         self._numbers = itertools.count()
         self._warden: subprocess.Popen[bytes] | None = None
+        self.starter = ""
         if os.name == "posix":
+            self.starter = self._write_starter()
             self._warden = subprocess.Popen(
                 [sys.executable, "-I", "-S", warden.__file__, self.folder],
                 stdin=subprocess.PIPE,
@@ -168,7 +172,25 @@ class _Home:
             )
         atexit.register(self.leave)
 
+    def _write_starter(self) -> str:
+        """A script that starts a game in this folder.
+
+        Every game makes a folder where it is started. Where it cannot (no right to write, or
+        another game is just making it) it gives up, and ViZDoom takes the whole process along.
+        """
+        if os.statvfs(self.folder).f_flag & getattr(os, "ST_NOEXEC", 0):
+            return ""  # no script may run from here
+        path = Path(self.folder) / "start"
+        words = (self.folder, vizdoom().exe_path_unix)
+        place, game = (shlex.quote(str(Path(word).resolve())) for word in words)
+        (path.parent / "_vizdoom").mkdir()  # what games would make, all at once
+        # no other command: a shell that waits for one unblocks the signals games shall not hear
+        path.write_text(f'#!/bin/sh\ncd {place} && exec {game} "$@"\n')
+        path.chmod(0o700)
+        return str(path)
+
     def new_file(self) -> str:
+        """Never one that exists: a game writes its settings there, and would read them again."""
         return str(Path(self.folder) / f"{next(self._numbers)}.ini")
 
     def leave(self) -> None:
@@ -184,10 +206,9 @@ _home: _Home | None = None
 _home_lock = threading.Lock()
 
 
-def _new_settings_file() -> str:
-    """Never one that exists: the game writes its settings there, and would read them again."""
+def _home_of_games() -> _Home:
     global _home
     with _home_lock:
         if _home is None or _home.pid != os.getpid():
             _home = _Home()
-        return _home.new_file()
+        return _home
