@@ -8,6 +8,10 @@ attack    shoots without moving
 sweep     shoots and goes or turns from side to side
 aim       knows where the monsters are on the screen, which the network has to find out: goes or
           turns towards the nearest one, and shoots when it is in the middle
+dodge     goes or turns from side to side
+walk      forward, with a turn now and then
+
+Who needs a button that a scenario lacks does not play it.
 
 Each plays the game of the scenario's recipe from the same seeds.
 """
@@ -36,11 +40,19 @@ def still(names: Names, step: int, game: Any) -> int:
 
 
 def attack(names: Names, step: int, game: Any) -> int:
-    return names.index("attack") if "attack" in names else 0
+    return names.index("attack")
 
 
 def sweep(names: Names, step: int, game: Any) -> int:
     return names.index(f"{_sides(names)[step // 15 % 2]}+attack")
+
+
+def dodge(names: Names, step: int, game: Any) -> int:
+    return names.index(_sides(names)[step // 15 % 2])
+
+
+def walk(names: Names, step: int, game: Any) -> int:
+    return names.index("turn_right+move_forward" if step % 24 < 4 else "move_forward")
 
 
 def aim(names: Names, step: int, game: Any) -> int:
@@ -70,7 +82,16 @@ PLAYERS: dict[str, Player | None] = {
     "attack": attack,
     "sweep": sweep,
     "aim": aim,
+    "dodge": dodge,
+    "walk": walk,
 }
+NEEDS = {"attack": "attack", "sweep": "attack", "aim": "attack", "walk": "move_forward"}
+"""Buttons without which a player cannot play."""
+
+
+def _actions(scenario: str) -> Names:
+    config = resolve(f"VizDoom/{scenario}").config.env
+    return family(config).describe(config).action_names
 
 
 def scores(scenario: str, player: Player | None, episodes: int) -> tuple[list[float], list[int]]:
@@ -108,6 +129,8 @@ def main() -> None:
     for scenario in options.scenarios:
         found[scenario] = {}
         for name in options.players:
+            if NEEDS.get(name, "") not in ("", *_actions(scenario)):
+                continue
             paid, lengths = scores(scenario, PLAYERS[name], options.episodes)
             found[scenario][name] = paid
             print(

@@ -93,7 +93,6 @@ def test_plain_attributes_come_back_exactly(through):
         lambda: 0,
         1j,
     ],
-    ids=str,
 )
 def test_what_is_not_plain_is_left_alone(value):
     first, second = Thing(x=value, y=1), Thing(x="mine", y=2)

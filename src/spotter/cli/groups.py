@@ -24,7 +24,8 @@ def _no_command(word: str, commands: list[str]) -> str:
 
     if re.search(r"-v\d+|:|\.ya?ml$", word):
         return f"there is no command '{word}'; did you mean `spotter train {word}`?"
-    return f"there is no command '{word}'{did_you_mean(word, commands)}"
+    hint = did_you_mean(word, commands) or " (see spotter --help)"
+    return f"there is no command '{word}'{hint}"
 
 
 class ShowByDefault(TyperGroup):

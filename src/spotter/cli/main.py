@@ -24,10 +24,14 @@ from spotter.cli import (
     config,
     doctor,
     evaluate,
+    film,
+    inspect,
     keep,
+    play,
     recipes,
     report,
     runs,
+    studio,
     train,
 )
 from spotter.cli.groups import Commands
@@ -47,6 +51,10 @@ Examples:
   spotter runs                              what was trained here, newest first
   spotter report @last                      a page with curves and film, to mail to somebody
   spotter eval @last                        play its best policy again; does the score hold?
+  spotter studio                            all of it in your browser, while it learns
+  spotter inspect @last                     every decision of an episode, and what it was worth
+  spotter play CartPole-v1 --mode human     do it yourself
+  spotter film @last                        a film of the policy improving
   spotter bench CartPole-v1:ppo             where the time goes, and what makes it faster here
   spotter doctor                            does every environment work? if not, what to do
 """
@@ -73,6 +81,10 @@ app.command("export")(keep.export)
 app.command("import")(keep.import_)
 app.command("reindex")(keep.reindex)
 app.command("eval")(evaluate.run)
+app.command("inspect", epilog=inspect.EXAMPLES)(inspect.run)
+app.command("play", epilog=play.EXAMPLES)(play.run)
+app.command("film", epilog=film.EXAMPLES)(film.run)
+app.command("studio", epilog=studio.EXAMPLES)(studio.run)
 app.command("blackbox")(blackbox.run)
 app.command("bench", epilog=bench.EXAMPLES)(bench.run)
 app.command("doctor", epilog=doctor.EXAMPLES)(doctor.run)

@@ -1,0 +1,59 @@
+"""`spotter film`: one video of a policy improving, checkpoint by checkpoint."""
+
+from typing import Annotated, Final
+
+import typer
+
+from spotter.cli.words import number, plural
+
+EXAMPLES: Final = """\b
+Examples:
+  spotter film @last                              half a minute, into the run's videos
+  spotter film @last --checkpoints 6 --seconds 60
+  spotter film @last --size 1080x1920 --out short.mp4 --title "Learning to balance"
+  spotter train CartPole-v1:ppo checkpoint.keep=null   keeps every checkpoint to film
+"""
+
+
+def run(
+    selector: Annotated[
+        str, typer.Argument(metavar="RUN", help="@last, @last:EnvId, an id or how it begins.")
+    ],
+    checkpoints: Annotated[
+        int,
+        typer.Option("--checkpoints", metavar="N", help="How many policies, untrained included."),
+    ] = 4,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="S", help="How long the film may be.")
+    ] = 30,
+    size: Annotated[
+        str, typer.Option("--size", metavar="WxH", help="1280x720, 1080x1920 or 1080x1080.")
+    ] = "1280x720",
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", metavar="N", help="Of every episode; else evaluation's first."),
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option("--out", metavar="FILE", help="Instead of the run's videos.")
+    ] = None,
+    title: Annotated[str, typer.Option("--title", metavar="TEXT", help="On the first card.")] = "",
+    fps: Annotated[int, typer.Option("--fps", metavar="N", help="Pictures per second.")] = 30,
+) -> None:
+    """Film how a run learnt: the same seed, checkpoint after checkpoint, with captions."""
+    from spotter.traces.film import make_film
+
+    made = make_film(
+        selector,
+        checkpoints=checkpoints,
+        seconds=seconds,
+        size=size,
+        seed=seed,
+        out=out,
+        title=title,
+        fps=fps,
+        say=lambda what: typer.echo(what, err=True),
+    )
+    for shot in made.shots:
+        steps = plural(shot.stage.env_steps, "env step")
+        typer.echo(f"{steps:>20}  score {number(shot.score):>8}  {shot.captions.note}")
+    typer.echo(f"{made.path} ({made.seconds:.0f} s, {made.size[0]}x{made.size[1]})")

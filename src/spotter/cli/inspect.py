@@ -1,0 +1,349 @@
+"""`spotter inspect`: play an episode of a saved policy and look at every decision."""
+
+import csv
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from spotter.cli import table
+from spotter.cli.train import Overrides
+from spotter.cli.words import count, number
+from spotter.types import UserError
+
+if TYPE_CHECKING:
+    from spotter.traces.advantages import Judged
+    from spotter.traces.format import Trace
+
+EXAMPLES: Final = """\b
+Examples:
+  spotter inspect @last                             the episode its evaluation begins with
+  spotter inspect @last --sampled --seed 7          as it acts while it learns
+  spotter inspect @last/step=20224 env.sticky=0.25  an older policy, under other settings
+  spotter inspect @last --step 42                   all about one decision
+  spotter inspect @last --gamma 0.9 --lambda 0.5    advantages under another horizon
+  spotter inspect @last --episodes 10 --audit       what each part of the reward really paid
+  spotter inspect @last --csv episode.csv           every step, for a spreadsheet
+"""
+_HEAD, _TAIL = 12, 6
+_WHOLE: Final = 40  # steps; up to so many are all shown
+_NARROW: Final = 10
+
+
+Policy = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="@last, an id or how it begins; /@best, /@latest, /step=N; a saved episode.",
+    ),
+]
+
+
+def run(
+    selector: Policy,
+    overrides: Overrides = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", help="What the environment is reset with.")
+    ] = None,
+    sampled: Annotated[
+        bool, typer.Option("--sampled", help="Draw actions, as in training; else the likeliest.")
+    ] = False,
+    untrained: Annotated[
+        bool, typer.Option("--untrained", help="Fresh weights instead of learnt ones.")
+    ] = False,
+    episodes: Annotated[
+        int, typer.Option("--episodes", metavar="N", min=1, help="So many, a line each.")
+    ] = 1,
+    gamma: Annotated[
+        float | None, typer.Option("--gamma", metavar="X", help="For returns and advantages.")
+    ] = None,
+    lam: Annotated[
+        float | None, typer.Option("--lambda", metavar="X", help="For advantages.")
+    ] = None,
+    csv_file: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Write every step to a file.")
+    ] = None,
+    step: Annotated[
+        int | None, typer.Option("--step", metavar="N", help="All about one step.")
+    ] = None,
+    audit: Annotated[
+        bool, typer.Option("--audit", help="What every part of the reward paid.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON instead of tables.")] = False,
+) -> None:
+    """Play an episode of a saved policy and show every decision, and what it was worth.
+
+    The episode is saved to the run, with its pictures; give its folder to look at it again.
+    """
+    from spotter.traces.advantages import check, judged
+
+    check(gamma, lam)
+    how = {"overrides": overrides or [], "untrained": untrained}
+    how["mode"] = "sampled" if sampled else "greedy"
+    played = _played(selector, seed, episodes, how)
+    found = [judged(trace, gamma, lam) for trace, _ in played]
+    if csv_file is not None:
+        _write_csv(csv_file, [trace for trace, _ in played], found)
+    if as_json:
+        typer.echo(json.dumps(_as_data(played, found, audit), ensure_ascii=False))
+        return
+    _show(played, found, step)
+    if audit:
+        _show_audit([trace for trace, _ in played])
+    for path in (folder for _, folder in played):
+        typer.echo(f"saved: {path}")
+    if csv_file is not None:
+        typer.echo(f"every step: {csv_file}")
+
+
+def _show(played: "list[tuple[Trace, Path]]", found: "list[Judged]", step: int | None) -> None:
+    (trace, _), only = played[0], found[0]
+    if step is not None:
+        _show_step(trace, only, step)
+    elif len(played) > 1:
+        _show_episodes(played)
+    else:
+        _show_head(trace, only)
+        _show_table(trace, only)
+
+
+def _played(
+    selector: str, seed: int | None, episodes: int, how: dict[str, Any]
+) -> "list[tuple[Trace, Path]]":
+    from spotter.traces.format import load, place, save
+
+    if (Path(selector) / "trace.json").is_file():
+        if how["overrides"] or how["untrained"] or seed is not None or episodes > 1:
+            raise UserError(f"{selector} was played already; name its run to play it otherwise")
+        return [(load(Path(selector)), Path(selector))]
+    from spotter.traces.capture import capture, eval_seeds, run_of
+
+    run = run_of(selector)
+    seeds = eval_seeds(run, episodes) if seed is None else range(seed, seed + episodes)
+    played = []
+    for one in seeds:
+        trace = capture(selector, seed=one, **how)
+        played.append((trace, save(trace, place(run, trace.meta))))
+    return played
+
+
+# --- one episode ---------------------------------------------------------------------------------
+
+
+def _show_head(trace: "Trace", found: "Judged") -> None:
+    meta = trace.meta
+    who = meta.checkpoint or "fresh weights"
+    changed = f", with {', '.join(meta.changes)}" if meta.changes else ""
+    typer.echo(f"{meta.env_id}: run {meta.run}, {who}, {meta.mode}, seed {meta.seed}{changed}")
+    typer.echo(
+        f"score {number(meta.score)} in {count(meta.length)} steps, {_END[meta.end]}; "
+        f"returns and advantages with gamma {found.gamma:g}, lambda {found.lam:g}"
+    )
+    for warning in meta.warnings:
+        typer.echo(f"note: {warning}")
+
+
+_END: Final = {
+    "terminated": "terminated",
+    "truncated": "truncated by the environment",
+    "cut": "cut off: too long",
+    "stopped": "stopped",
+}
+
+
+def _show_table(trace: "Trace", found: "Judged") -> None:
+    from spotter.traces.advantages import notable
+
+    length = trace.meta.length
+    stands_out = notable(trace, found)
+    shown = set(range(length))
+    if length > _WHOLE:
+        shown = {*range(_HEAD), *range(length - _TAIL, length), *stands_out}
+    parts = trace.meta.parts if len(trace.meta.parts) > 1 else ()
+    columns = ["step", "action", "p", "value", "reward", *parts]
+    columns += ["score", "return", "advantage", ""]
+    rows: list[list[str]] = []
+    before = -1
+    for step in sorted(shown):
+        if step > before + 1:
+            rows.append([f"… {step - before - 1} more", *[""] * (len(columns) - 1)])
+        rows.append(_row(trace, found, step, len(parts), stands_out.get(step, "")))
+        before = step
+    table.show(columns, rows, wraps=("action", ""), header=True)
+    if len(shown) < length:
+        typer.echo(
+            f"shown are {len(shown)} of {count(length)} steps: the first {_HEAD}, the last {_TAIL} "
+            "and what stands out; --csv FILE has all of them"
+        )
+
+
+def _row(trace: "Trace", found: "Judged", step: int, parts: int, why: str) -> list[str]:
+    from spotter.traces.format import action_label
+
+    columns = trace.columns
+    value = _short(columns["value"][step]) if "value" in columns else "-"
+    return [
+        str(step),
+        action_label(trace, step),
+        _likelihood(trace, step),
+        value,
+        _short(columns["reward"][step]),
+        *(_short(columns["part"][step, i]) for i in range(parts)),
+        _short(found.cumulative[step]),
+        _short(found.returns[step]),
+        _short(found.gae[step]),
+        ", ".join(filter(None, (*_marks(trace, step), why))),
+    ]
+
+
+def _marks(trace: "Trace", step: int) -> list[str]:
+    columns, marks = trace.columns, list[str]()
+    # of continuous actions, a drawn one is never exactly the likeliest
+    if trace.meta.action_kind != "box" and "greedy" in columns and not columns["greedy"][step]:
+        marks.append("not greedy")
+    if "mask" in columns and (hidden := int((~columns["mask"][step]).sum())):
+        marks.append(f"{hidden} masked")
+    if step == trace.meta.length - 1:
+        marks.append(trace.meta.end)
+    return marks
+
+
+def _likelihood(trace: "Trace", step: int) -> str:
+    """Of what was done; continuous actions have densities, which say little."""
+    if trace.meta.action_kind == "box" or "log_prob" not in trace.columns:
+        return "-"
+    import math
+
+    return f"{math.exp(float(trace.columns['log_prob'][step])):.2f}"
+
+
+def _short(value: Any) -> str:
+    x = float(value)
+    return f"{x:.0f}" if x == round(x) and abs(x) < 1e6 else f"{x:.3g}"
+
+
+def _show_step(trace: "Trace", found: "Judged", step: int) -> None:
+    from spotter.traces.format import action_label, choices
+
+    length, columns = trace.meta.length, trace.columns
+    if not 0 <= step < length:
+        raise UserError(f"--step should be from 0 to {length - 1}, got {step}")
+    _show_head(trace, found)
+    marks = ", ".join(_marks(trace, step))
+    lines = {
+        "step": str(step),
+        "action": action_label(trace, step) + (f" ({marks})" if marks else ""),
+    }
+    for name in ("value", "reward", "training_reward"):
+        if name in columns:
+            lines[name.replace("_", " ")] = f"{float(columns[name][step]):.6g}"
+    lines |= {name: f"{float(column[step]):.6g}" for name, column in found.columns().items()}
+    for group in ("part", "info"):
+        for i, name in enumerate(getattr(trace.meta, "parts" if group == "part" else "info")):
+            lines[f"{group} {name}"] = f"{float(columns[group][step, i]):.6g}"
+    if "probability" in columns:
+        masked = columns["mask"][step] if "mask" in columns else None
+        for i, name in enumerate(choices(trace.meta)):
+            hidden = masked is not None and not masked[i]
+            p = float(columns["probability"][step, i])
+            lines[f"p {name}"] = "masked" if hidden else f"{p:.3f} {'▇' * round(20 * p)}".rstrip()
+    for name in ("mean", "std"):
+        if name in columns:
+            lines[name] = ", ".join(f"{x:.4g}" for x in columns[name][step].ravel())
+    for path, leaf in trace.observations.items():
+        seen = leaf[step]
+        numbers = ", ".join(f"{x:.4g}" for x in seen.ravel()[:_NARROW])
+        shape = " × ".join(map(str, seen.shape))
+        lines[f"sees {path}"] = numbers if seen.size <= _NARROW else f"{shape}: {numbers}, …"
+    table.show(("", ""), [[name, text] for name, text in lines.items()], wraps=("",))
+
+
+# --- several, and all of them --------------------------------------------------------------------
+
+
+def _show_episodes(played: "list[tuple[Trace, Path]]") -> None:
+    rows = [
+        [str(t.meta.seed), number(t.meta.score), count(t.meta.length), t.meta.end]
+        for t, _ in played
+    ]
+    table.show(("seed", "score", "steps", "end"), rows, header=True)
+    mean = sum(trace.meta.score for trace, _ in played) / len(played)
+    typer.echo(f"mean score {number(mean)} over {len(played)} episodes")
+
+
+def _show_audit(traces: "list[Trace]") -> None:
+    from spotter.traces.audit import audit
+
+    parts = audit(traces)
+    rows = [
+        [
+            part.name,
+            *map(_short, (part.mean, part.std, part.minimum, part.maximum, part.total)),
+            f"{part.share:.0%}",
+            f"{part.weight:.0%}",
+            _outliers(part, traces),
+        ]
+        for part in parts
+    ]
+    columns = (
+        "part", "mean", "std", "least", "most", "per episode", "steps paid", "of all pay",
+        "outliers",
+    )  # fmt: skip
+    table.show(columns, rows, wraps=("outliers",), header=True)
+
+
+def _outliers(part: Any, traces: "list[Trace]") -> str:
+    named = [
+        f"{_short(o.value)} at step {o.step}"
+        + (f" of seed {traces[o.trace].meta.seed}" if len(traces) > 1 else "")
+        for o in part.outliers[:3]
+    ]
+    rest = len(part.outliers) - len(named)
+    return "; ".join(named) + (f"; {rest} more" if rest else "") or "-"
+
+
+def _write_csv(path: Path, traces: "list[Trace]", found: "list[Judged]") -> None:
+    from spotter.traces.format import table as rows_of
+
+    many = len(traces) > 1
+    header: list[Any] = []
+    try:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            for trace, one in zip(traces, found, strict=True):
+                names, *rows = rows_of(trace, one.columns())
+                first = ["seed", *names] if many else names
+                if first != header:
+                    writer.writerow(first)
+                    header = first
+                writer.writerows([trace.meta.seed, *row] if many else row for row in rows)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _as_data(
+    played: "list[tuple[Trace, Path]]", found: "list[Judged]", audit: bool
+) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from spotter.rundir.files import encode
+    from spotter.traces.advantages import notable
+    from spotter.traces.audit import audit as auditing
+    from spotter.traces.format import table as rows_of
+
+    episodes = []
+    for (trace, folder), one in zip(played, found, strict=True):
+        names, *rows = rows_of(trace, one.columns())
+        meta = {key: value for key, value in asdict(trace.meta).items() if key != "settings"}
+        steps = [dict(zip(names, row, strict=True)) for row in rows]
+        stands_out = {str(step): why for step, why in notable(trace, one).items()}
+        judged = {"gamma": one.gamma, "lambda": one.lam}
+        episodes.append(
+            {"folder": str(folder), **meta, "judged": judged, "notable": stands_out, "steps": steps}
+        )
+    data: dict[str, Any] = {"episodes": episodes}
+    if audit:
+        data["audit"] = [asdict(part) for part in auditing([trace for trace, _ in played])]
+    encoded: dict[str, Any] = encode(data)
+    return encoded

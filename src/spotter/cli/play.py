@@ -1,0 +1,199 @@
+"""`spotter play`: a person, the agent or an untrained policy, in a window or without one."""
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from spotter.cli.words import number
+
+if TYPE_CHECKING:
+    from spotter.traces.play import Game, Mode, Session
+
+EXAMPLES: Final = """\b
+Examples:
+  spotter play CartPole-v1                     you, at the keyboard
+  spotter play @last                           watch the best policy of the newest run
+  spotter play @last --mode human --record     keep your episodes beside the agent's
+  spotter play @last --race                    you and the agent on the same seed
+  spotter play ALE/Pong-v5 --mode random --headless --episodes 5
+"""
+_MODES: Final = {
+    "human": "human",
+    "agent": "agent",
+    "random": "untrained",
+    "untrained": "untrained",
+}
+_FASTEST: Final = 240.0
+
+
+def run(
+    source: Annotated[
+        str, typer.Argument(metavar="RUN|ADDRESS", help="@last, a run, RUN/step=N, or a recipe.")
+    ],
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            "--mode",
+            metavar="MODE",
+            help="human, agent, or random: an untrained policy. Runs: agent; recipes: human.",
+        ),
+    ] = None,
+    headless: Annotated[
+        bool, typer.Option("--headless", help="No window; print the score of each episode.")
+    ] = False,
+    episodes: Annotated[
+        str | None,
+        typer.Option("--episodes", metavar="N", help="Stop after so many; headless: 1."),
+    ] = None,
+    seed: Annotated[
+        str | None, typer.Option("--seed", metavar="N", help="Of the first episode, then N + 1, …")
+    ] = None,
+    fps: Annotated[
+        str | None,
+        typer.Option("--fps", metavar="F", help="Decisions per second; default: the game's own."),
+    ] = None,
+    step_by_step: Annotated[
+        bool, typer.Option("--step-by-step", help="Every step waits for a key.")
+    ] = False,
+    race: Annotated[
+        bool, typer.Option("--race", help="You and the agent side by side on the same seed.")
+    ] = False,
+    record: Annotated[
+        bool, typer.Option("--record", help="Keep every finished episode with the run.")
+    ] = False,
+) -> None:
+    """Play in exactly the environment the agent is evaluated in.
+
+    Esc ends, F1 pauses. Without a window a person's keys are read from lines of standard input,
+    one line per step: `left space`.
+    """
+    most = None if episodes is None else _whole("--episodes", episodes, 1)
+    first = None if seed is None else _whole("--seed", seed, 0)
+    pace = None if fps is None else _pace(fps)
+    game = _game(source, mode, first, race)
+    try:
+        _refuse(game, record)
+        rounds = _Rounds(game, record, most or (1 if headless else None))
+        if headless:
+            _without_window(rounds)
+        else:
+            from spotter.traces.window import play_in_window
+
+            play_in_window(game, rounds.ended, source, pace, step_by_step)
+        rounds.say_end()
+    finally:
+        game.close()
+
+
+def _game(source: str, mode: str | None, seed: int | None, is_race: bool) -> "Game":
+    from spotter.plugins import did_you_mean
+    from spotter.traces import play
+    from spotter.traces.pilot import source_of
+    from spotter.types import UserError
+
+    if mode is not None and mode not in _MODES:
+        raise UserError(
+            f"--mode should be human, agent or random, got '{mode}'{did_you_mean(mode, _MODES)}"
+        )
+    if is_race:
+        if mode is not None:
+            raise UserError("--race has a human and an agent; leave --mode out")
+        return play.race(source, seed)
+    found = source_of(source)
+    chosen: Mode = "human" if found.run is None else "agent"
+    for known in play.MODES:
+        chosen = known if _MODES.get(mode or "") == known else chosen
+    return play.Game(play.Session(found, chosen, seed))
+
+
+def _refuse(game: "Game", record: bool) -> None:
+    from spotter.types import UserError
+
+    if record and game.sessions[0].source.run is None:
+        raise UserError("--record keeps episodes with a run, and a recipe is none; play a run")
+
+
+class _Rounds:
+    """What is said and kept when an episode ends, and when it is enough."""
+
+    def __init__(self, game: "Game", record: bool, most: int | None) -> None:
+        self.game = game
+        self._record = record
+        self._most = most
+        self._scores: list[float] = []
+
+    def ended(self) -> bool:
+        """An episode is over; whether another one shall begin."""
+        for session in self.game.sessions:
+            assert session.shot is not None
+            shot, who = session.shot, self._who(session)
+            typer.echo(
+                f"episode {shot.episode}{who}: score {number(shot.score)} in {shot.step} steps, "
+                f"{shot.over or 'stopped'} (seed {session.episode_seed})"
+            )
+            if self._record and session.mode == "human" and session.actions:
+                typer.echo(f"kept in {session.save()}")
+        first = self.game.sessions[0].shot
+        assert first is not None
+        self._scores.append(first.score)
+        return self._most is None or len(self._scores) < self._most
+
+    def _who(self, session: "Session") -> str:
+        return f", {session.mode}" if len(self.game.sessions) > 1 else ""
+
+    def say_end(self) -> None:
+        if len(self._scores) > 1:
+            mean = sum(self._scores) / len(self._scores)
+            typer.echo(f"mean score {number(mean)} over {len(self._scores)} episodes")
+
+
+def _without_window(rounds: _Rounds) -> None:
+    game = rounds.game
+    is_human = any(session.mode == "human" for session in game.sessions)
+    lines = _lines() if is_human else None
+    while True:
+        game.reset()
+        while not game.over:
+            pressed = next(lines, None) if lines is not None else frozenset[str]()
+            if pressed is None:
+                rounds.ended()
+                return
+            game.step(pressed)
+        if not rounds.ended():
+            return
+
+
+def _lines() -> Iterator[frozenset[str]]:
+    """Keys that are held, a line per step."""
+    from spotter.traces.keys import key_name
+    from spotter.types import UserError
+
+    stream: Any = sys.stdin
+    if stream is None or stream.isatty():
+        raise UserError(
+            "a person needs a window, or keys on standard input, one line per step such as "
+            "`left space`; leave --headless out, or use --mode agent or random"
+        )
+    return (frozenset(map(key_name, line.split())) for line in stream)
+
+
+def _whole(option: str, text: str, least: int) -> int:
+    from spotter.types import UserError
+
+    if not text.isdecimal() or int(text) < least:
+        raise UserError(f"{option} should be a whole number of at least {least}, got '{text}'")
+    return int(text)
+
+
+def _pace(text: str) -> float:
+    from spotter.types import UserError
+
+    try:
+        pace = float(text)
+    except ValueError:
+        pace = 0.0
+    if not 0 < pace <= _FASTEST:
+        raise UserError(f"--fps should be a number above 0 and up to {_FASTEST:.0f}, got '{text}'")
+    return pace

@@ -1,0 +1,1 @@
+"""Spotter Studio: one local page in the browser over the folder of runs. No torch in here."""

@@ -1,0 +1,233 @@
+"""Which charts a run page shows, grouped as the metric catalogue is, and what ECharts is told.
+
+Pure functions of a run's history: no page, no files.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from spotter import plugins
+from spotter.metrics import common
+from spotter.metrics.spec import Catalogue, MetricSpec
+from spotter.studio import theme
+from spotter.studio.series import Doubles, History, downsample, pairs, smooth
+from spotter.types import UserError
+
+Kind = Literal["lines", "scaled", "shares"]
+Options = dict[str, Any]
+
+OVERVIEW: Final = "Overview"
+# What is looked at together, in the order of the catalogue; the rest is a group by its own prefix.
+_GROUPS: Final = {
+    "Scores": ("train", "eval", "test", "merit"),
+    "Rewards": ("reward", "rollout"),
+    "Policy": ("policy", "action"),
+    "Value": ("value", "return", "advantage"),
+    "Losses": ("loss",),
+    "Gradients": ("grad", "net"),
+    "Observations": ("obs",),
+    "Info": ("info",),
+    "Settings": ("hp",),
+    "Time": ("time", "run"),
+}
+_OF_PREFIX: Final = {prefix: name for name, group in _GROUPS.items() for prefix in group}
+_SCORES: Final = ("train/score", "eval/score", "test/score")
+_IN_OVERVIEW: Final = ("policy/entropy", "policy/approx_kl", "value/explained_variance", "time/fps")
+_SHARES: Final = "action/share/"
+_POINTS_EACH: Final = {1: 500, 2: 400}
+_FEW_POINTS: Final = 250
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One or several metrics in one picture."""
+
+    title: str
+    keys: tuple[str, ...]
+    kind: Kind = "lines"
+    about: str = ""
+    low: float | None = None
+    high: float | None = None
+    names: tuple[str, ...] = ()
+    """What the lines are called, where not as their metrics."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Something that happened at a point of the axis."""
+
+    env_steps: float
+    text: str
+    metric: str = ""
+
+
+@dataclass(frozen=True)
+class View:
+    """How the reader wants it."""
+
+    axis: str = "env_steps"
+    weight: float = 0.0
+    """Of smoothing: 0 is none."""
+
+
+def catalogue(algo: str) -> Catalogue:
+    """An algorithm that is not installed here leaves its own metrics undescribed."""
+    try:
+        own: Sequence[MetricSpec] = plugins.load("algos", algo).METRICS
+    except (UserError, ImportError, AttributeError):
+        own = ()
+    return Catalogue((*common.METRICS, *own))
+
+
+def groups(
+    specs: Catalogue, keys: Iterable[str], actions: Sequence[str] = ()
+) -> dict[str, list[Chart]]:
+    """Every chart of a run by the name of its group, the overview first."""
+    metrics = sorted((key for key in keys if "/" in key), key=lambda key: _order(specs, key))
+    found: dict[str, list[Chart]] = {name: [] for name in _GROUPS}
+    for key in metrics:
+        if not key.startswith(_SHARES):
+            found.setdefault(_group_of(key), []).append(_single(specs, key))
+    together = _together(metrics, actions)
+    for name, charts in together.items():
+        found[name] = [*charts, *found[name]]
+    overview = [chart for charts in together.values() for chart in charts]
+    overview += [_single(specs, key) for key in _IN_OVERVIEW if key in metrics]
+    return {OVERVIEW: overview} | {name: charts for name, charts in found.items() if charts}
+
+
+def _together(metrics: Sequence[str], actions: Sequence[str]) -> dict[str, list[Chart]]:
+    """Metrics that mean more side by side."""
+
+    def of(prefix: str) -> tuple[str, ...]:
+        return tuple(key for key in metrics if key.startswith(prefix))
+
+    found: dict[str, list[Chart]] = {}
+    scores = tuple(key for key in _SCORES if key in metrics)
+    if scores:
+        about = "raw return of full episodes: while training, and on held-out seeds"
+        found["Scores"] = [Chart("Score", scores, about=about)]
+    if len(of("reward/")) > 1:
+        about = "mean return of every weighted reward part, same episodes"
+        found["Rewards"] = [Chart("Reward parts", of("reward/"), about=about)]
+    if of(_SHARES):
+        about = "share of each action in the rollout"
+        found["Policy"] = [
+            Chart("Actions", of(_SHARES), "shares", about, 0, 1, _named(of(_SHARES), actions))
+        ]
+    if len(of("loss/")) > 1:
+        about = "every loss divided by its largest size, so that their shapes compare"
+        found["Losses"] = [Chart("Losses together", of("loss/"), "scaled", about, -1, 1)]
+    return found
+
+
+def _named(keys: Sequence[str], actions: Sequence[str]) -> tuple[str, ...]:
+    numbers = [key.removeprefix(_SHARES) for key in keys]
+    return tuple(
+        str(actions[int(number)]) if number.isdigit() and int(number) < len(actions) else number
+        for number in numbers
+    )
+
+
+def _order(specs: Catalogue, key: str) -> tuple[int, str]:
+    spec = specs.find(key)
+    return (spec.priority if spec else 1000), key
+
+
+def _group_of(key: str) -> str:
+    prefix = key.partition("/")[0]
+    return _OF_PREFIX.get(prefix, prefix.upper() if len(prefix) < 4 else prefix.capitalize())
+
+
+def _single(specs: Catalogue, key: str) -> Chart:
+    spec = specs.find(key)
+    if spec is None:
+        return Chart(key, (key,))
+    about = f"{spec.meaning} ({spec.unit})" if spec.unit else spec.meaning
+    return Chart(key, (key,), about=about, low=spec.low, high=spec.high)
+
+
+def options(chart: Chart, history: History, view: View, marks: Sequence[Mark] = ()) -> Options:
+    """The chart as ECharts draws it."""
+    base = theme.chart_base(chart.title)
+    lines = [key for key in chart.keys if key in history]
+    series: list[Options] = []
+    for place, key in enumerate(chart.keys):
+        if key in lines:
+            name = chart.names[place] if chart.names else key
+            series += _lines(chart, history, view, key, name, place)
+    if series:
+        here = [mark for mark in marks if mark.metric in chart.keys or chart.title == "Score"]
+        series[-1]["markLine"] = _marked(here, history, view)
+    base["series"] = series
+    base["yAxis"] |= _bounds(chart)
+    base["xAxis"]["name"] = ""
+    if len(lines) > 1:
+        base["legend"] = {
+            "show": True, "type": "scroll", "right": 8, "top": 0, "left": 130, "itemHeight": 8,
+            "itemWidth": 14, "textStyle": {"color": "#8a9199", "fontSize": 11},
+        }  # fmt: skip
+    return base
+
+
+def _bounds(chart: Chart) -> Options:
+    """An axis is fixed where the metric cannot leave it; one-sided bounds hold one side."""
+    if chart.low is not None and chart.high is not None:
+        return {"min": chart.low, "max": chart.high, "scale": False}
+    if chart.low == 0:
+        return {"min": 0, "scale": False}
+    return {}
+
+
+def _lines(
+    chart: Chart, history: History, view: View, key: str, name: str, place: int
+) -> list[Options]:
+    """The line; beneath it, where it is smoothed, what was measured, faintly."""
+    x, y = history.curve(key, view.axis)
+    if chart.kind == "scaled" and y.size:
+        y = y / (float(np.abs(y).max()) or 1.0)
+    points = _POINTS_EACH.get(len(chart.keys), _FEW_POINTS)
+    colour = theme.PALETTE[place % len(theme.PALETTE)]
+    line = _line(name, x, smooth(y, view.weight), points, colour)
+    if chart.kind == "shares":
+        return [line | {"stack": "all", "areaStyle": {"opacity": 0.5}, "lineStyle": {"width": 0.5}}]
+    if not 0 < view.weight < 1:
+        return [line]
+    faint = _line(name, x, y, points, colour)
+    faint |= {
+        "lineStyle": {"width": 1, "opacity": 0.25},
+        "tooltip": {"show": False},
+        "silent": True,
+    }
+    return [faint, line]
+
+
+def _line(name: str, x: Doubles, y: Doubles, points: int, colour: str) -> Options:
+    return {
+        "type": "line",
+        "name": name,
+        "data": pairs(*downsample(x, y, points)),
+        "showSymbol": x.size < 3,
+        "color": colour,
+        "lineStyle": {"width": 1.6},
+    }
+
+
+def _marked(marks: Sequence[Mark], history: History, view: View) -> Options:
+    steps, axis = history.column("env_steps"), history.column(view.axis)
+    there = np.isfinite(steps) & np.isfinite(axis)
+    if not there.any():
+        return {"data": []}
+    places = [float(np.interp(mark.env_steps, steps[there], axis[there])) for mark in marks]
+    return {
+        "symbol": "none",
+        "silent": False,
+        "lineStyle": {"color": "#c77700", "type": "dashed", "width": 1},
+        "label": {"formatter": "{b}", "fontSize": 10, "color": "#c77700", "rotate": 0},
+        "data": [
+            {"name": mark.text, "xAxis": place} for mark, place in zip(marks, places, strict=True)
+        ],
+    }

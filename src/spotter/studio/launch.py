@@ -1,0 +1,186 @@
+"""Runs that are started and stopped from the page: processes of their own that outlast the server.
+
+A run is `python -m spotter train …` in its own session, as if typed in another terminal. Stopping
+is what Ctrl-C does there: the update is finished, everything is saved.
+"""
+
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from spotter.rundir import identity, lock, process, registry
+from spotter.rundir.identity import FOLDER_VARIABLE
+from spotter.rundir.run import Run
+from spotter.studio import forms
+from spotter.types import UserError
+
+_FOLDER: Final = ".studio"
+_SENTENCE: Final = re.compile(r"spotter: (.+)")
+_KEPT_LOGS: Final = 50
+_TAIL_BYTES: Final = 1 << 16
+
+
+@dataclass
+class Launch:
+    """A training process that was started here."""
+
+    process: "subprocess.Popen[bytes]"
+    log: Path
+    command: list[str]
+    started: str = field(default_factory=identity.now)
+
+    def run_id(self) -> str | None:
+        """The run it trains, once there is one."""
+        for info in registry.listing().infos:
+            began = [info["created"], *(resume["time"] for resume in info["resumes"])][-1]
+            ours = info["pid"] == self.process.pid and info["host"] == process.host()
+            if ours and began >= self.started:  # else a process of long ago that had the number
+                return str(info["id"])
+        return None
+
+    def failure(self) -> str | None:
+        """Why it ended badly, in one sentence; None while it lives or if it went well."""
+        code = self.process.poll()
+        if not code:
+            return None
+        said = tail(self.log)
+        sentences = _SENTENCE.findall(said)
+        return (
+            sentences[-1] if sentences else f"training ended with exit code {code}: {_last(said)}"
+        )
+
+
+@dataclass
+class Launcher:
+    """Starts and stops; remembers what it started for as long as the server lives."""
+
+    runs: Path
+    launches: list[Launch] = field(default_factory=list)
+    _stopping: set[tuple[str, int]] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def start(self, address: str, overrides: Sequence[str] = (), why: str = "") -> Launch:
+        """Train something new; refused before a process is started if the config is wrong."""
+        forms.checked(address, overrides)
+        return self._spawn([address.strip(), *overrides], why)
+
+    def fork(self, run: Run, checkpoint: str, address: str, overrides: Sequence[str] = (),
+             why: str = "") -> Launch:  # fmt: skip
+        """Train something new that begins with the weights of a run's checkpoint."""
+        if not re.fullmatch(r"@best|@latest|step=\d{1,15}", checkpoint):
+            raise UserError(f"{checkpoint[:40]!r} is no checkpoint; write @best or @latest")
+        forms.checked(address, overrides)
+        return self._spawn([address.strip(), *overrides, "--from", f"{run.id}/{checkpoint}"], why)
+
+    def resume(self, run: Run, overrides: Sequence[str] = (), why: str = "") -> Launch:
+        """Go on with a run where it was left."""
+        holder = run.trainer()
+        if holder:
+            raise UserError(f"run {run.id} is being trained by {holder}")
+        if overrides:
+            from spotter.config import changed, validate
+
+            changed(validate(run.settings()), overrides)
+        return self._spawn(["--resume", run.id, *overrides], why)
+
+    def stop(self, run: Run) -> None:
+        """Ask the process that trains a run to save and stop, as Ctrl-C does."""
+        info = identity.read(run.folder)
+        holder = lock.living_holder(run.folder, info)
+        if holder is None or not holder.pid:
+            raise UserError(f"run {run.id} is not being trained")
+        if holder.host != process.host():
+            raise UserError(f"run {run.id} is being trained on {holder.host}; stop it there")
+        with self._lock:  # twice would mean: at once, without saving
+            if (run.id, holder.pid) in self._stopping:
+                raise UserError(f"run {run.id} is stopping already; it saves after this update")
+            self._stopping.add((run.id, holder.pid))
+        try:
+            os.kill(holder.pid, _interrupt())
+        except OSError as error:
+            self._stopping.discard((run.id, holder.pid))
+            raise UserError(f"cannot stop process {holder.pid}: {error.strerror}") from error
+
+    def is_stopping(self, run_id: str, pid: int) -> bool:
+        return (run_id, pid) in self._stopping
+
+    def reap(self) -> None:
+        """Take notice of children that have ended, so that they do not linger in process lists."""
+        for launch in self.launches:
+            launch.process.poll()
+
+    def _spawn(self, words: list[str], why: str) -> Launch:
+        reason = ["--why", " ".join(why.split())[:500]] if why.strip() else []
+        command = [sys.executable, "-m", "spotter", "train", *words, *reason]
+        log = self._new_log()
+        with log.open("wb") as output:
+            started = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, FOLDER_VARIABLE: str(self.runs), "PYTHONUNBUFFERED": "1"},
+                **_apart(),
+            )
+        launch = Launch(started, log, command)
+        self.launches.append(launch)
+        return launch
+
+    def _new_log(self) -> Path:
+        """What a process prints before its run has a folder; hidden, so that it is no run."""
+        folder = self.runs / _FOLDER
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for old in sorted(folder.glob("*.log"), key=_age)[:-_KEPT_LOGS]:
+                with suppress(OSError):
+                    old.unlink()
+        except OSError as error:
+            raise UserError(f"cannot start a run: {error}") from error
+        return folder / f"{secrets.token_hex(6)}.log"
+
+
+def tail(path: Path, most_bytes: int = _TAIL_BYTES) -> str:
+    """The end of a text file; empty if there is none."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - most_bytes))
+            data = file.read()
+    except OSError:
+        return ""
+    if size > most_bytes:
+        data = data.partition(b"\n")[2]
+    return data.decode("utf-8", errors="replace").replace("\r\n", "\n")
+
+
+def _age(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _last(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "it said nothing"
+
+
+def _apart() -> dict[str, Any]:
+    """A session of its own: neither Ctrl-C in the server's terminal nor its end reaches the run."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    return {"start_new_session": True}
+
+
+def _interrupt() -> int:
+    # Windows delivers Ctrl-C to a whole console only; Ctrl-Break reaches one process group
+    return int(getattr(signal, "CTRL_BREAK_EVENT", signal.SIGINT))

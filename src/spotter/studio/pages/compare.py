@@ -1,0 +1,274 @@
+"""Runs side by side: curves over seeds with honest intervals, what differs, and who is kin to whom.
+
+Curves are thinned on the server; a visit reads each run once and then only what was added to it.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from nicegui import ui
+
+from spotter.display.words import count, score
+from spotter.metrics.spec import MetricSpec
+from spotter.rundir.compare import Outcome, interval, warnings
+from spotter.rundir.identity import Info
+from spotter.studio import compare_charts, groups, theme
+from spotter.studio.context import Context
+from spotter.studio.groups import Group, Middle
+from spotter.types import UserError
+
+MOST_RUNS: Final = 50
+_MIDDLES: Final[dict[Middle, str]] = {"median": "median", "iqm": "interquartile mean"}
+_REFRESH_S: Final = 4.0
+_HEADS: Final = ("", "run", "seed", "score", "95 % interval", "judged on", "steps to threshold")
+CSS: Final = theme.STATIC / "inspector.css"
+
+
+def register(context: Context) -> None:
+    @ui.page("/compare", title="Compare")
+    async def compare(runs: str = "", metric: str = "", middle: str = "median") -> None:
+        with theme.frame("Compare"):
+            ui.add_css(CSS)
+            theme.heading("Compare", 1)
+            ids = list(dict.fromkeys(part for part in runs.split(",") if part))
+            try:
+                await _Page(context, ids, metric, middle).draw()
+            except UserError as error:
+                theme.problem(str(error))
+
+
+def address(ids: Sequence[str], metric: str = "", middle: str = "median") -> str:
+    query = {"runs": ",".join(ids)}
+    query |= {"metric": metric} if metric and metric != compare_charts.USUAL else {}
+    query |= {"middle": middle} if middle != "median" else {}
+    return "/compare?" + urlencode(query, safe=",/")
+
+
+class _Page:
+    """One visit."""
+
+    def __init__(self, context: Context, ids: Sequence[str], metric: str, middle: str) -> None:
+        self.context, self.ids = context, list(ids)
+        self.metric = metric or compare_charts.USUAL
+        self.middle: Middle = "iqm" if middle == "iqm" else "median"
+        self.together = True
+        self._drawn: object = None
+
+    async def draw(self) -> None:
+        infos = await asyncio.to_thread(self.context.infos)
+        if not infos:
+            theme.empty("There are no runs to compare yet", "Start one: spotter train CartPole-v1")
+            return
+        self._picker(infos)
+        if not self.ids:
+            theme.empty(
+                "Choose the runs to compare",
+                "Pick them above, or tick them on the Runs page. Runs that differ in nothing but "
+                "the seed become one curve with an interval.",
+            )
+            return
+        if len(self.ids) > MOST_RUNS:
+            raise UserError(f"{len(self.ids)} runs are too many to compare; choose {MOST_RUNS}")
+        self.runs = [self.context.run_of(id) for id in self.ids]
+        self.grouped = await asyncio.to_thread(groups.groups, self.runs)
+        place = ui.column().classes("w-full gap-5")
+        with place:
+            waiting = ui.label(f"Reading {len(self.runs)} runs…").classes("quiet")
+        # what follows reads files: the page is there meanwhile
+        await ui.context.client.connected()
+        curves = await self._read()
+        waiting.delete()
+        with place:
+            await self._sections(curves, infos)
+
+    def _picker(self, infos: Sequence[Info]) -> None:
+        names = {info["id"]: _name(info) for info in infos}
+        known = names | {id: id for id in self.ids if id not in names}
+        picker = ui.select(
+            known, value=self.ids, label="Runs", multiple=True, with_input=True, clearable=True
+        )
+        picker.props('outlined dense use-chips hide-dropdown-icon input-debounce="0"')
+        picker.classes("w-full compare-runs")
+        # only once the list is closed: a page that reloads at every tick cannot be ticked in
+        picker.on("popup-hide", lambda: self._chosen(picker.value))
+        picker.on("clear", lambda: self._chosen([]))
+
+    def _chosen(self, ids: Sequence[str] | None) -> None:
+        chosen = list(ids or [])
+        if chosen != self.ids:
+            ui.navigate.to(address(chosen, self.metric, self.middle))
+
+    async def _read(self) -> compare_charts.Curves:
+        return await asyncio.to_thread(compare_charts.read, self.context.histories, self.runs)
+
+    async def _sections(self, curves: compare_charts.Curves, infos: Sequence[Info]) -> None:
+        outcomes = await asyncio.to_thread(groups.outcomes, self.runs)
+        self.warned = ui.column().classes("w-full gap-2 compare-warnings")
+        with self.warned:
+            for text in warnings(outcomes) if len(outcomes) > 1 else ():
+                ui.label(text[:1].upper() + text[1:] + ".").classes("studio-notice")
+        with theme.card():
+            self._controls(curves)
+            self.chart = ui.echart(self._options(curves)).classes("compare-line")
+            self.about = ui.label("").classes("studio-chart-about")
+            self.advised = ui.column().classes("w-full gap-1 compare-advice")
+            self._say(curves)
+        _scores(self.grouped, outcomes)
+        await self._differences()
+        _family(self.ids, infos)
+        if any(outcome.info["status"] == "running" for outcome in outcomes):
+            ui.timer(_REFRESH_S, self._refresh)
+
+    def _controls(self, curves: compare_charts.Curves) -> None:
+        catalogue = compare_charts.catalogue(self.runs)
+        names = {key: _metric(key, catalogue.find(key)) for key in curves.keys}
+        if self.metric not in names:
+            names = {self.metric: self.metric, **names}
+        several = any(group.distinct > 1 for group in self.grouped)
+        with ui.row().classes("studio-row"):
+            chosen = ui.select(names, value=self.metric, label="Metric", with_input=True)
+            chosen.props("outlined dense").classes("studio-grow compare-metric")
+            chosen.on_value_change(lambda e: self._change("metric", e.value))
+            if several:
+                over = ui.select(_MIDDLES, value=self.middle, label="Over seeds")
+                over.props("outlined dense").classes("compare-middle")
+                over.on_value_change(lambda e: self._change("middle", e.value))
+                switch = ui.switch("Seeds together", value=True)
+                switch.on_value_change(lambda e: self._change("together", e.value))
+
+    async def _change(self, name: str, value: Any) -> None:
+        if value is None:
+            return
+        setattr(self, name, value)
+        here = json.dumps(address(self.ids, self.metric, self.middle))
+        ui.run_javascript(f"history.replaceState(history.state, '', {here})")
+        await self._refresh()
+
+    async def _refresh(self) -> None:
+        """Draw again where anything is new."""
+        curves = await self._read()
+        wanted = (curves.version, self.metric, self.middle, self.together)
+        if wanted != self._drawn:
+            self.chart.options.clear()
+            self.chart.options.update(self._options(curves))
+            self.chart.update()
+            self._say(curves)
+
+    def _options(self, curves: compare_charts.Curves) -> dict[str, Any]:
+        self._drawn = (curves.version, self.metric, self.middle, self.together)
+        shown = self.grouped if self.together else groups.each_alone(self.runs)
+        return compare_charts.options(shown, curves, self.metric, self.middle)
+
+    def _say(self, curves: compare_charts.Curves) -> None:
+        spec = compare_charts.catalogue(self.runs).find(self.metric)
+        self.about.set_text(_about(self.metric, spec, self.grouped, self.middle))
+        self.advised.clear()
+        with self.advised:
+            if not curves.has(self.metric):
+                theme.problem(f"none of these runs has written {self.metric}")
+            for text in groups.advice(self.grouped):
+                ui.label(text).classes("studio-chart-about")
+
+    async def _differences(self) -> None:
+        """Only what is not the same everywhere."""
+        with theme.card("Settings that differ", "compare-diff"):
+            if len(self.runs) < 2:
+                ui.label("One run differs from nobody; add another one.").classes("quiet")
+                return
+            differ = await asyncio.to_thread(groups.settings_that_differ, self.runs)
+            if not differ:
+                ui.label("None: these runs were trained with the same settings.").classes("quiet")
+                return
+            with ui.element("div").classes("studio-scroll"):
+                _table(["setting", *self.ids], [[name, *texts] for name, texts in differ.items()])
+
+
+# --- pieces --------------------------------------------------------------------------------------
+
+
+def _name(info: Info) -> str:
+    return f"{info['id']}  {info['address']}  seed {info['seed']}"
+
+
+def _metric(key: str, spec: MetricSpec | None) -> str:
+    return f"{key}: {spec.meaning}" if spec else key
+
+
+def _about(metric: str, spec: MetricSpec | None, shown: Sequence[Group], middle: Middle) -> str:
+    meaning = f"{metric}: {spec.meaning}." if spec else f"{metric}."
+    if any(group.distinct >= groups.FEWEST_SEEDS for group in shown):
+        meaning += (
+            f" Thick: {_MIDDLES[middle]} over seeds, as far as every seed got; the band is its "
+            "95 % bootstrap interval over seeds; thin: single seeds."
+        )
+    return meaning
+
+
+def _scores(shown: Sequence[Group], outcomes: Sequence[Outcome]) -> None:
+    """A line per run, and one per group of seeds."""
+    by_run = {one.run.folder: one for one in outcomes}
+    rows: list[list[str]] = []
+    for group in shown:
+        found = [by_run[run.folder] for run in group.runs]
+        several = group.distinct > 1
+        rows += [_outcome(one, "" if several else group.label) for one in found]
+        scores = {one.info["seed"]: one.score.mean for one in reversed(found) if one.score}
+        if several and scores:
+            over = interval(list(scores.values()))
+            enough = len(scores) >= groups.FEWEST_SEEDS and over.half is not None
+            spread = f"± {score(over.half or 0.0)}" if enough else "not enough seeds"
+            label = f"{len(scores)} seeds together"
+            rows.append([group.label, label, "", score(over.mean), spread, "over seeds", ""])
+    with theme.card("Scores", "compare-scores"), ui.element("div").classes("studio-scroll"):
+        _table(_HEADS, rows)
+        ui.label(
+            "The interval of one run is over its evaluation episodes: how sure that score is, not "
+            "how good its settings are. Only several seeds say that."
+        ).classes("studio-chart-about")
+
+
+def _outcome(one: Outcome, label: str) -> list[str]:
+    found = one.score
+    half = "" if found is None or found.half is None else f"± {score(found.half)}"
+    steps = "" if one.steps_to_threshold is None else count(one.steps_to_threshold)
+    return [
+        "" if label == one.run.id else label.removeprefix(one.run.id).strip(),
+        one.run.id, str(one.info["seed"]), score(found.mean) if found else "not scored yet",
+        half, f"{one.seeds} seeds" if one.seeds else "", steps,
+    ]  # fmt: skip
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    with ui.element("table").classes("studio-plain"):
+        _line("th", heads)
+        for row in rows:
+            _line("td", row)
+
+
+def _line(cell: str, texts: Sequence[str]) -> None:
+    with ui.element("tr"):
+        for text in texts:
+            with ui.element(cell):
+                ui.label(text)
+
+
+def _family(ids: Sequence[str], infos: Sequence[Info]) -> None:
+    kin = groups.lineage(ids, infos)
+    with theme.card("Lineage", "compare-family"):
+        if all(one.parent is None for one in kin):
+            ui.label(
+                "None of these runs began with another one's policy. Forks and runs started "
+                "--from another run appear here as a tree."
+            ).classes("quiet")
+            return
+        options, height = compare_charts.tree(kin, ids)
+        tree = ui.echart(options, on_point_click=lambda e: _visit(e.data))
+        tree.classes("compare-tree").style(f"height: {height}px")
+
+
+def _visit(data: Any) -> None:
+    if isinstance(data, Mapping) and data.get("run"):
+        ui.navigate.to(f"/run/{data['run']}")

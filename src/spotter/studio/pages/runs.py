@@ -1,0 +1,219 @@
+"""Runs: everything in the folder of runs, live, whoever started it; the way to start more."""
+
+import asyncio
+import math
+import threading
+from time import monotonic
+from typing import Any, Final
+
+from nicegui import ui
+
+from spotter.display.words import amount, plural, score
+from spotter.rundir import query, selectors
+from spotter.rundir.identity import Info
+from spotter.rundir.run import Run
+from spotter.studio import starting, theme
+from spotter.studio.context import Context
+from spotter.studio.series import sparkline
+from spotter.types import UserError
+
+Row = dict[str, Any]
+
+LIVE_EVERY_S: Final = 2.0
+_FRESH_S: Final = 1.0
+_LIVING: Final = ("running",)
+
+
+def _column(name: str, label: str, number: bool = False, **more: Any) -> dict[str, Any]:
+    kind = {"classes": "number", "headerClasses": "number"} if number else {}
+    return {"name": name, "label": label, "field": name, "align": "right" if number else "left",
+            "sortable": True, **kind, **more}  # fmt: skip
+
+
+_COLUMNS: Final = [
+    _column("status", "Status"),
+    _column("id", "Run"),
+    _column("env", "Environment"),
+    _column("algo", "Algorithm"),
+    _column("spark", "Training score", sortable=False),
+    _column("score", "Score", number=True),
+    _column("steps", "Env steps", number=True),
+    _column("fps", "fps", number=True),
+    _column("alerts", "Alerts", number=True),
+    _column("tags", "Tags"),
+]
+
+# Cells are templates over plain values: Vue escapes every one of them.
+_CELLS: Final = {
+    "status": '<q-td :props="props"><span :class="`studio-status studio-status-${props.value}`">'
+    "{{ props.value }}</span></q-td>",
+    "id": '<q-td :props="props"><a :href="`/run/${props.value}`" class="mono">{{ props.value }}</a>'
+    '<div class="quiet" v-if="props.row.why">{{ props.row.why }}</div></q-td>',
+    "spark": '<q-td :props="props"><svg v-if="props.value" class="studio-spark" role="img" '
+    'aria-label="training score" viewBox="0 0 100 24" preserveAspectRatio="none">'
+    '<polyline :points="props.value" /></svg></q-td>',
+    "score": '<q-td :props="props">{{ props.row.score_text }}</q-td>',
+    "steps": '<q-td :props="props">{{ props.row.steps_text }}</q-td>',
+    "fps": '<q-td :props="props">{{ props.row.fps_text }}</q-td>',
+    "alerts": '<q-td :props="props"><span :title="props.row.alert_ids">{{ props.value || "" }}'
+    "</span></q-td>",
+    "tags": '<q-td :props="props"><span class="studio-tag" v-for="tag in props.value.split(\' \')" '
+    'v-show="tag">{{ tag }}</span></q-td>',
+}
+
+
+class Board:
+    """The rows of the table; made once for all pages that look at the same time."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._lock = threading.Lock()
+        self._made = -math.inf
+        self._infos: list[Info] = []
+        self._rows: dict[str, Row] = {}
+
+    def rows(self, words: str) -> list[Row]:
+        """Newest first; only those the query means."""
+        with self._lock:
+            if monotonic() - self._made > _FRESH_S:
+                self._context.launcher.reap()
+                self._infos = self._context.infos()
+                self._rows = {info["id"]: self._row(info) for info in self._infos}
+                self._made = monotonic()
+            found = query.matching(self._infos, words.split())
+            return [self._rows[info["id"]] for info in found]
+
+    def _row(self, info: Info) -> Row:
+        glance = self._context.histories.glance(Run(self._context.runs / info["id"]))
+        value = selectors.value(info)
+        known = math.isfinite(value)
+        fps = glance.fps if info["status"] in _LIVING else None
+        stopping = self._context.launcher.is_stopping(info["id"], info["pid"])
+        living = info["status"] in _LIVING
+        return {
+            "id": info["id"],
+            "status": "stopping" if living and stopping else info["status"],
+            "why": info["why"],
+            "env": info["env"],
+            "algo": info["algo"],
+            "spark": sparkline(glance.scores),
+            "score": value if known else None,
+            "score_text": score(value) if known else "",
+            "steps": info["env_steps"],
+            "steps_text": amount(info["env_steps"], 0),
+            "fps": fps,
+            "fps_text": "" if fps is None else f"{fps:,.0f}",
+            "alerts": len(glance.alerts),
+            "alert_ids": ", ".join(glance.alerts),
+            "tags": " ".join(info["tags"]),
+        }
+
+
+class _Page:
+    """One open runs page."""
+
+    def __init__(self, context: Context, board: Board) -> None:
+        self._context = context
+        self._board = board
+        with ui.element("div").classes("studio-row"):
+            theme.heading("Runs", 1)
+            ui.space()
+            ui.button("Start a run", on_click=lambda: starting.start(context)).props("unelevated")
+        with ui.element("div").classes("studio-row"):
+            self._filter = ui.input("Filter", placeholder="cartpole solved=true score>400")
+            self._filter.props("outlined dense clearable debounce=200").classes("studio-grow")
+            self._filter.on_value_change(self.refresh)
+            self._actions()
+        self._notice = ui.element("div").classes("w-full")
+        self._table = ui.table(
+            rows=[], columns=_COLUMNS, row_key="id", selection="multiple",
+            pagination={"rowsPerPage": 25}, on_select=self._selected,
+        ).classes("studio-table").props("flat")  # fmt: skip
+        for name, template in _CELLS.items():
+            self._table.add_slot(f"body-cell-{name}", template)
+        self._table.visible = False
+        self._empty = ui.element("div").classes("w-full")
+
+    def _actions(self) -> None:
+        self._buttons = {
+            name: ui.button(name, on_click=action).props("outline")
+            for name, action in {
+                "Compare": self._compare,
+                "Stop": lambda: self._with_one(starting.stop),
+                "Resume": lambda: self._with_one(starting.resume),
+                "Fork": lambda: self._with_one(starting.fork),
+            }.items()
+        }
+        self._selected()
+
+    async def refresh(self) -> None:
+        """Bring the table up to date; one sentence where that cannot be done."""
+        try:
+            rows = await asyncio.to_thread(self._board.rows, self._filter.value or "")
+        except UserError as error:
+            self._say(str(error))
+            return
+        if self._table.is_deleted:  # the page was closed meanwhile
+            return
+        self._say("")
+        if rows != self._table.rows:
+            there = {row["id"]: row for row in rows}
+            self._table.selected = [
+                there[row["id"]] for row in self._table.selected if row["id"] in there
+            ]
+            self._table.rows = rows
+            self._selected()
+        self._table.visible = bool(rows)
+        self._show_empty(not rows)
+
+    def _say(self, sentence: str) -> None:
+        self._notice.clear()
+        if sentence:
+            with self._notice:
+                theme.problem(sentence)
+
+    def _show_empty(self, wanted: bool) -> None:
+        self._empty.clear()
+        if not wanted:
+            return
+        with self._empty:
+            if self._filter.value:
+                theme.empty("No run fits this filter", "Clear it to see all of them.")
+            else:
+                theme.empty(
+                    f"There are no runs in {self._context.runs} yet",
+                    "Start one here, or with: spotter train CartPole-v1:ppo",
+                )
+
+    def _selected(self) -> None:
+        rows = self._table.selected if hasattr(self, "_table") else []
+        status = rows[0]["status"] if len(rows) == 1 else None
+        self._buttons["Compare"].set_enabled(len(rows) > 1)
+        self._buttons["Stop"].set_enabled(status == "running")
+        self._buttons["Resume"].set_enabled(status not in (None, "running", "stopping"))
+        self._buttons["Fork"].set_enabled(status is not None)
+        self._buttons["Compare"].text = f"Compare {plural(len(rows), 'run')}" if rows else "Compare"
+
+    def _compare(self) -> None:
+        ui.navigate.to(f"/compare?runs={','.join(row['id'] for row in self._table.selected)}")
+
+    async def _with_one(self, action: starting.Action) -> None:
+        try:
+            run = self._context.run_of(str(self._table.selected[0]["id"]))
+        except (UserError, IndexError) as error:
+            self._say(str(error))
+            return
+        await action(self._context, run)
+        await self.refresh()
+
+
+def register(context: Context) -> None:
+    """Declare `/`."""
+    board = Board(context)
+
+    @ui.page("/")
+    async def show() -> None:
+        with theme.frame("Runs"):
+            page = _Page(context, board)
+            await page.refresh()
+            ui.timer(LIVE_EVERY_S, page.refresh, immediate=False)

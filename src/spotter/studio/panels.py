@@ -1,0 +1,125 @@
+"""The tabs of a run page that are read when they are opened: alerts, films, checkpoints, settings.
+
+Each is a `Panel`: what to read, in a thread, and how to draw it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+from nicegui import ui
+
+from spotter.display.words import count
+from spotter.rundir.report.reproduce import Change
+from spotter.rundir.run import Run
+from spotter.studio import theme, told
+from spotter.studio.context import Context
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A tab: what to read, in a thread, and how to draw it."""
+
+    read: Callable[[Context, Run], Any]
+    draw: Callable[[Run, Any], None]
+
+
+def _draw_alerts(run: Run, found: Sequence[told.Warned]) -> None:
+    if not found:
+        theme.empty("No alerts", "Nothing looked wrong in this run.")
+    for alert in found:
+        with ui.element("div").classes(f"studio-alert studio-alert-{plain(alert.level)}"):
+            theme.heading(f"{alert.id} · {alert.level}", 3)
+            ui.label(f"{alert.saw}, first after {count(alert.env_steps)} env steps")
+            ui.label(alert.advice).classes("quiet")
+
+
+def _draw_films(run: Run, found: Sequence[told.Film]) -> None:
+    if not found:
+        theme.empty("No videos", "Which episodes are filmed is set by video.when.")
+    with ui.element("div").classes("studio-grid"):
+        for film in found:
+            with ui.element("figure").classes("studio-card studio-figure"):
+                source = f"/files/{quote(run.id, safe='')}/videos/{quote(film.name, safe='')}"
+                ui.element("video").props(f'src="{source}" controls preload="metadata"').classes(
+                    "studio-video"
+                )
+                ui.label(film.caption).classes("studio-chart-about")
+
+
+def _draw_checkpoints(run: Run, found: Sequence[told.Certified]) -> None:
+    if not found:
+        theme.empty("No checkpoints yet")
+        return
+    with _table("checkpoint", "env steps", "", "evaluation", "test", ""):
+        for each in found:
+            step = f"step={each.env_steps}"
+            kept = f"kept: {each.pinned}" if each.pinned else ""
+            notes = ", ".join(part for part in (*each.roles, kept) if part)
+            with ui.element("tr"):
+                _cell(each.name, "mono")
+                _cell(count(each.env_steps), "mono")
+                _cell(notes)
+                _cell(each.scores.get("eval", ""))
+                _cell(each.scores.get("test", ""))
+                with ui.element("td"):
+                    query = f"run={quote(run.id, safe='')}&checkpoint={quote(step, safe='')}"
+                    ui.link("inspect", f"/inspect?{query}")
+
+
+Settled = tuple[list[told.Line], tuple[Change, ...] | None]
+
+
+def _read_config(context: Context, run: Run) -> Settled:
+    return told.settings(run), told.parent_changes(context, run)
+
+
+def _draw_config(run: Run, found: Settled) -> None:
+    lines, changes = found
+    if changes is not None:
+        with theme.card("Changed against the run it was forked from"):
+            if not changes:
+                ui.label("Nothing.").classes("quiet")
+            else:
+                with _table("setting", "before", "after"):
+                    for change in changes:
+                        with ui.element("tr"):
+                            for text in (change.setting, change.before, change.after):
+                                _cell(text, "mono")
+    with theme.card("Settings"), _table("setting", "value", "origin"):
+        for line in lines:
+            with ui.element("tr"):
+                _cell(line.name, "mono")
+                _cell(line.value, "mono")
+                _cell(line.origin, "quiet")
+
+
+PANELS: Final = {
+    "Alerts": Panel(lambda _, run: told.alerts(run), _draw_alerts),
+    "Videos": Panel(lambda _, run: told.films(run), _draw_films),
+    "Checkpoints": Panel(lambda _, run: told.checkpoints(run), _draw_checkpoints),
+    "Config": Panel(_read_config, _draw_config),
+}
+
+
+@contextmanager
+def _table(*heads: str) -> Iterator[None]:
+    with ui.element("div").classes("studio-scroll"), ui.element("table").classes("studio-plain"):
+        with ui.element("thead"), ui.element("tr"):
+            for head in heads:
+                with ui.element("th"):
+                    ui.label(head)
+        with ui.element("tbody"):
+            yield
+
+
+def _cell(text: str, classes: str = "") -> None:
+    with ui.element("td"):
+        ui.label(text).classes(classes)
+
+
+def plain(text: str) -> str:
+    """Safe inside an attribute or a class name."""
+    return "".join(letter if letter.isalnum() or letter in "-_/ ." else "-" for letter in text)

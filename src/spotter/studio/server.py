@@ -1,0 +1,148 @@
+"""Studio as one server process: NiceGUI pages, the files of runs, and the guard in front of both.
+
+NiceGUI knows one application per process, so one process serves one folder of runs.
+"""
+
+import importlib
+import importlib.util
+import os
+import socket
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Any, Final
+
+import uvicorn
+from fastapi import FastAPI
+from fastapi.responses import FileResponse, PlainTextResponse, Response
+from nicegui import app as pages
+from nicegui import ui
+from starlette.types import ASGIApp
+
+from spotter.rundir.identity import FOLDER_VARIABLE, home
+from spotter.studio.context import Context
+from spotter.studio.security import Door, Guard
+from spotter.studio.worker import Worker
+from spotter.types import UserError
+
+PAGES: Final = ("runs", "run", "compare", "inspector", "play")
+DEFAULT_PORT: Final = 7860
+_PACKAGE: Final = "spotter.studio.pages"
+# What a run brings along may come from a stranger: it may show itself, but run nothing and ask
+# for nothing, least of all in Studio's name.
+_HARMLESS: Final = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:"
+)
+_MEDIA: Final = {
+    ".mp4": "video/mp4",
+    ".html": "text/html",
+    ".md": "text/plain",
+    ".log": "text/plain",
+}
+
+
+def build(runs: Path, door: Door, worker: Worker | None = None) -> ASGIApp:
+    """The whole application over a folder of runs."""
+    runs = runs.resolve()
+    os.environ[FOLDER_VARIABLE] = str(runs)  # for everything that asks `home()`, children too
+    context = Context(runs, worker or Worker())
+    for name in PAGES:
+        module = f"{_PACKAGE}.{name}"
+        if importlib.util.find_spec(module) is not None:
+            importlib.import_module(module).register(context)
+    _serve_files(context)
+    pages.on_shutdown(context.worker.close)
+    outer = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    ui.run_with(
+        outer,
+        title="Spotter Studio",
+        favicon=_ICON,
+        dark=None,
+        reconnect_timeout=10,
+        binding_refresh_interval=None,
+        show_welcome_message=False,
+    )
+    return Guard(outer, door)
+
+
+_ICON: Final = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" '
+    'rx="7" fill="#0b6e99"/><path d="M6 21l6-6 5 4 9-10" fill="none" stroke="#fff" '
+    'stroke-width="3" stroke-linecap="round" stroke-linejoin="round"/></svg>'
+)
+
+
+def _serve_files(context: Context) -> None:
+    """Videos, reports and logs of runs; nothing else, and nothing outside a run."""
+
+    def send(id: str, *parts: str) -> Response:
+        try:
+            path = context.file_of(id, *parts)
+        except UserError as error:
+            return PlainTextResponse(str(error), 404)
+        if path.suffix not in _MEDIA:
+            return PlainTextResponse(f"{path.name} is not served here", 404)
+        headers = {"content-security-policy": _HARMLESS, "cache-control": "no-cache"}
+        return FileResponse(path, media_type=_MEDIA[path.suffix], headers=headers)
+
+    @pages.get("/files/{id}/videos/{name}")
+    def video(id: str, name: str) -> Response:
+        return send(id, "videos", name)
+
+    @pages.get("/files/{id}/{name}")
+    def file(id: str, name: str) -> Response:
+        return send(id, name)
+
+
+def serve(
+    port: int = DEFAULT_PORT,
+    host: str = "127.0.0.1",
+    token: str | None = None,
+    show: bool = True,
+) -> None:
+    """Serve the folder of runs until Ctrl-C; prints the address first."""
+    door = Door.at(host, token)
+    listening = _listen(host, port)
+    address = _address(host, listening.getsockname()[1], door.token)
+    runs = home().resolve()
+    config = uvicorn.Config(
+        build(runs, door),
+        log_level="warning",
+        timeout_graceful_shutdown=1,
+        ws_max_size=1 << 24,
+        lifespan="on",
+    )
+    print(f"Spotter Studio: {address}", flush=True)
+    print(f"runs in {runs}; Ctrl-C ends Studio, not the runs it started", flush=True)
+    if show:
+        webbrowser.open(address)
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    except KeyboardInterrupt:
+        print("Studio has ended", file=sys.stderr)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    if os.name != "nt":  # there it would let two servers share the port
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(128)
+    except (OSError, OverflowError) as error:
+        listening.close()
+        raise UserError(_cannot_listen(host, port, error)) from error
+    return listening
+
+
+def _cannot_listen(host: str, port: int, error: Any) -> str:
+    if isinstance(error, socket.gaierror):
+        return f"there is no machine called '{host}'; leave --host out for this machine alone"
+    return f"cannot listen on {host}:{port}: {error}; try --port {port + 1 if port < 65_535 else 0}"
+
+
+def _address(host: str, port: int, token: str | None) -> str:
+    shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)
+    name = f"[{shown}]" if ":" in shown else shown
+    return f"http://{name}:{port}/" + (f"?token={token}" if token else "")

@@ -1,0 +1,371 @@
+/* The episode viewer: slider, frame, what the network saw, numbers, charts and table of one episode.
+   Everything but pictures comes in one JSON; moving between steps asks nobody. */
+import { echarts } from "nicegui-echart";
+
+const ROW = 28; // pixels; the table draws only rows in sight
+const AHEAD = 8; // pictures fetched before they are needed
+const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4, 8];
+const COLOURS = ["#0b6e99", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7f7f7f", "#8a5cd1"];
+const KINDS = { f4: Float32Array, f8: Float64Array, i4: Int32Array, u1: Uint8Array };
+const BUSY = "input:not([type=range]), select, textarea, [contenteditable], [role=tablist], [role=listbox], [role=dialog], .q-menu, .q-field";
+
+function unpack(packed) {
+  const text = atob(packed.data);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  const values = new KINDS[packed.kind](bytes.buffer);
+  const width = packed.shape.slice(1).reduce((a, b) => a * b, 1);
+  return { values, width, at: (t, i = 0) => values[t * width + i] };
+}
+
+/* y[t] = x[t] + decay * y[t + 1], as in traces/advantages.py */
+function sumsToGo(x, decay, after) {
+  const sums = new Float64Array(x.length);
+  let running = after;
+  for (let t = x.length - 1; t >= 0; t--) sums[t] = running = x[t] + decay * running;
+  return sums;
+}
+
+function judge(episode, gamma, lam) {
+  const length = episode.meta.length;
+  const reward = (episode.training_reward ?? episode.reward).values;
+  const value = episode.value?.values ?? new Float64Array(length);
+  const after = episode.meta.end === "terminated" ? 0 : episode.meta.final_value ?? 0;
+  const delta = reward.map((r, t) => r + gamma * (t + 1 < length ? value[t + 1] : after) - value[t]);
+  const returns = sumsToGo(reward, gamma, after);
+  let total = 0;
+  return {
+    returns,
+    gae: sumsToGo(delta, gamma * lam, 0),
+    baseline: returns.map((r, t) => r - value[t]),
+    score: episode.reward.values.map((r) => (total += r)),
+  };
+}
+
+function number(x) {
+  if (x === undefined || x === null) return "–";
+  if (!Number.isFinite(x)) return Number.isNaN(x) ? "nan" : x > 0 ? "inf" : "−inf";
+  if (x === 0) return "0";
+  const size = Math.abs(x);
+  const text = size >= 1e6 || size < 1e-4 ? x.toExponential(2) : size >= 1000 ? x.toFixed(1) : x.toPrecision(4);
+  const short = text.includes("e") || !text.includes(".") ? text : text.replace(/\.?0+$/, "");
+  return short.replace("-", "−");
+}
+
+export default {
+  template: `
+<div class="viewer" tabindex="-1">
+  <div v-if="problem" class="studio-problem" role="alert">{{ problem }}</div>
+  <div v-else-if="!ready" class="viewer-wait">Opening the episode…</div>
+  <template v-else>
+    <div class="viewer-bar" role="group" aria-label="Playback">
+      <button @click="go(0)" aria-label="First step" title="Home">|◀</button>
+      <button @click="go(step - 1)" aria-label="Step back" title="Left arrow">◀</button>
+      <button class="viewer-play" @click="toggle" :aria-label="playing ? 'Pause' : 'Play'" title="Space">
+        {{ playing ? "Pause" : "Play" }}</button>
+      <button @click="go(step + 1)" aria-label="Step forward" title="Right arrow">▶</button>
+      <button @click="go(last)" aria-label="Last step" title="End">▶|</button>
+      <input class="viewer-slider" type="range" min="0" :max="last" :value="step"
+             @input="go(Number($event.target.value))" aria-label="Step">
+      <output class="viewer-step">step {{ step }} of {{ last }}</output>
+      <label>speed <select v-model.number="speed">
+        <option v-for="s in speeds" :value="s">{{ s }}×</option></select></label>
+      <label>gamma <input class="viewer-gamma" type="number" min="0" max="1" step="any" v-model="gamma"></label>
+      <label>lambda <input class="viewer-lambda" type="number" min="0" max="1" step="any" v-model="lam"></label>
+      <a :href="base + '.csv?gamma=' + gamma + '&lam=' + lam" download>CSV</a>
+      <a :href="base + '.zip'" download>Trace</a>
+    </div>
+    <div v-if="unfit" class="studio-problem" role="alert">{{ unfit }}</div>
+    <div v-for="w in e.meta.warnings" class="viewer-note">{{ w }}</div>
+    <div class="viewer-panes">
+      <section class="studio-card viewer-frame">
+        <h3>Frame</h3>
+        <img v-if="e.frames" :src="picture(step)" :alt="'rendered frame of step ' + step">
+        <p v-else class="viewer-quiet">This episode has no frames: its environment cannot be rendered.
+          All numbers are here.</p>
+      </section>
+      <section class="studio-card viewer-seen">
+        <h3>What the network sees</h3>
+        <p v-if="!e.seen.length" class="viewer-quiet">No observations were stored.</p>
+        <div v-for="(leaf, i) in e.seen" class="viewer-leaf">
+          <div v-if="e.seen.length > 1" class="viewer-quiet">{{ leaf.path }}</div>
+          <template v-if="leaf.kind === 'image'">
+            <img :src="view(i, step)" :alt="'observation ' + leaf.path + ' of step ' + step">
+            <div class="viewer-tiles" :style="{ gridTemplateColumns: 'repeat(' + leaf.tiles + ', 1fr)' }">
+              <div v-for="tile in tiles(leaf)"><b>{{ tile.when }}</b><span>{{ tile.what }}</span></div>
+            </div>
+          </template>
+          <div v-else v-for="(name, k) in leaf.names" class="viewer-value">
+            <span>{{ name }}</span><i><u :style="swing(leaf, k)"></u></i><b>{{ num(leaf.data.at(step, k)) }}</b>
+          </div>
+        </div>
+        <button v-if="pictures" class="viewer-look" @click="$emit('look', { step })">
+          Explain this step: filters, activations, saliency</button>
+      </section>
+      <section class="studio-card viewer-now">
+        <h3>Decision</h3>
+        <div class="viewer-action">{{ words(step) }}
+          <em v-if="offbeat(step)" title="another action was more likely">not the most likely</em>
+          <em v-if="e.told?.at(step)" class="viewer-end">given, not chosen</em>
+          <em v-if="step === last" class="viewer-end">episode ended: {{ e.meta.end }}</em></div>
+        <div v-if="e.probability" class="viewer-choices">
+          <div v-for="row in choices" class="viewer-choice" :class="{ picked: row.picked, masked: row.masked }">
+            <span :title="row.name">{{ row.name }}</span>
+            <i><u :style="{ width: 100 * row.p + '%' }"></u></i>
+            <b>{{ row.masked ? "masked" : (100 * row.p).toFixed(1) + " %" }}</b>
+            <button v-if="!row.picked && !row.masked && branches" @click="$emit('branch', { step, column: row.i })"
+                    :aria-label="'Try ' + row.name + ' here'" title="What if it had done this?">try</button>
+          </div>
+        </div>
+        <dl><template v-for="f in facts"><dt :title="f[2]">{{ f[0] }}</dt>
+          <dd :data-fact="f[0]">{{ num(f[1]) }}</dd></template></dl>
+      </section>
+    </div>
+    <div class="viewer-charts">
+      <div v-for="c in charts" class="studio-card viewer-chart"><h3>{{ c.title }}</h3>
+        <div class="viewer-plot"><div :ref="c.key" class="viewer-canvas"></div>
+          <span class="viewer-cursor" :style="{ left: cursor[c.key] + 'px' }"></span></div></div>
+    </div>
+    <section class="studio-card viewer-steps">
+      <div class="viewer-row viewer-head" role="row"><span v-for="h in heads">{{ h }}</span></div>
+      <div ref="table" class="viewer-table" @scroll="scroll = $event.target.scrollTop" role="table" tabindex="0"
+           aria-label="All steps">
+        <div :style="{ height: e.meta.length * rowHeight + 'px', position: 'relative' }">
+          <div v-for="t in inSight" :key="t" role="row" :data-step="t" @click="go(t)"
+               class="viewer-row" :class="{ now: t === step, off: offbeat(t) }"
+               :style="{ top: t * rowHeight + 'px' }">
+            <span>{{ t }}</span><span>{{ words(t) }}</span><span>{{ chance(t) }}</span>
+            <span>{{ num(e.value?.at(t)) }}</span><span>{{ num(e.reward.at(t)) }}</span>
+            <span>{{ num(j.score[t]) }}</span><span>{{ num(j.returns[t]) }}</span>
+            <span>{{ num(j.gae[t]) }}</span><span>{{ num(j.baseline[t]) }}</span>
+          </div>
+        </div>
+      </div>
+    </section>
+  </template>
+</div>`,
+  props: { base: String, start: Number, branches: Boolean },
+  emits: ["look", "branch"],
+  data() {
+    return {
+      ready: false, problem: "", step: 0, playing: false, speed: 1, gamma: "", lam: "", scroll: 0,
+      e: null, j: null, cursor: {}, speeds: SPEEDS, rowHeight: ROW,
+      heads: ["step", "action", "probability", "value", "reward", "score", "return", "GAE", "advantage"],
+    };
+  },
+  computed: {
+    last() { return this.e.meta.length - 1; },
+    pictures() { return this.e.seen.some((leaf) => leaf.kind === "image"); },
+    unfit() {
+      const fits = (x) => x !== "" && Number(x) >= 0 && Number(x) <= 1;
+      return fits(this.gamma) && fits(this.lam) ? "" : "gamma and lambda must be numbers from 0 to 1";
+    },
+    choices() {
+      const { probability, mask, picked, choices } = this.e;
+      return choices.map((name, i) => ({
+        i, name, p: probability.at(this.step, i),
+        masked: mask ? !mask.at(this.step, i) : false, picked: Boolean(picked?.at(this.step, i)),
+      }));
+    },
+    facts() {
+      const { e, j, step: t } = this;
+      const rows = [
+        ["value", e.value?.at(t), "what the critic expects from here"],
+        ["reward", e.reward.at(t), "the game's own"],
+        ["training reward", e.training_reward?.at(t), "what the algorithm would have been given"],
+        ...e.meta.parts.map((name, i) => ["· " + name, e.part?.at(t, i), "part of the reward"]),
+        ["score", j.score[t], "sum of the game's rewards so far"],
+        ["return", j.returns[t], "Monte-Carlo: discounted training reward from here on"],
+        ["GAE", j.gae[t], "generalised advantage estimate under this gamma and lambda"],
+        ["advantage", j.baseline[t], "return minus value"],
+        ...e.meta.info.map((name, i) => [name, e.info?.at(t, i), "reported by the environment"]),
+      ];
+      return rows.filter((row) => row[1] !== undefined);
+    },
+    charts() {
+      const shown = [{ key: "worth", title: "Value and return" }];
+      if (this.e.probability) shown.push({ key: "chances", title: "Probabilities" });
+      shown.push({ key: "pay", title: "Reward parts" });
+      return shown;
+    },
+    inSight() {
+      const first = Math.max(0, Math.floor(this.scroll / ROW) - 5);
+      const end = Math.min(this.e.meta.length, first + 24);
+      return Array.from({ length: end - first }, (_, i) => first + i);
+    },
+  },
+  watch: {
+    base() { this.open(); },
+    step() { this.moved(); },
+    gamma() { this.rejudge(); },
+    lam() { this.rejudge(); },
+  },
+  mounted() {
+    this.drawn = {};
+    this.onKey = (event) => this.key(event);
+    window.addEventListener("keydown", this.onKey);
+    this.resized = new ResizeObserver(() => { Object.values(this.drawn).forEach((c) => c.resize()); this.place(); });
+    this.resized.observe(this.$el);
+    this.open();
+  },
+  unmounted() {
+    window.removeEventListener("keydown", this.onKey);
+    this.resized.disconnect();
+    this.clear();
+    this.playing = false;
+  },
+  methods: {
+    num: number,
+    clear() {
+      Object.values(this.drawn).forEach((chart) => chart.dispose());
+      this.drawn = {};
+    },
+    async open() {
+      this.clear();
+      this.ready = this.playing = false;
+      this.problem = "";
+      const base = this.base;
+      try {
+        const response = await fetch(base + ".json");
+        if (!response.ok) throw new Error(await response.text());
+        const found = await response.json();
+        if (base !== this.base) return; // another one was chosen meanwhile
+        for (const [name, value] of Object.entries(found)) if (value?.kind in KINDS) found[name] = unpack(value);
+        for (const leaf of found.seen) if (leaf.values) leaf.data = unpack(leaf.values);
+        this.e = Vue.markRaw(found);
+        this.gamma = String(found.meta.gamma);
+        this.lam = String(found.meta.lam);
+        this.j = Vue.markRaw(judge(found, found.meta.gamma, found.meta.lam));
+        this.step = Math.max(0, Math.min(this.start || 0, found.meta.length - 1));
+        this.ready = true;
+        await this.$nextTick();
+        this.draw();
+        this.moved();
+      } catch (error) {
+        this.problem = error.message || "the episode could not be opened";
+      }
+    },
+    rejudge() {
+      if (!this.ready || this.unfit) return;
+      this.j = Vue.markRaw(judge(this.e, Number(this.gamma), Number(this.lam)));
+      this.draw();
+    },
+    go(step) {
+      if (this.ready) this.step = Math.max(0, Math.min(this.last, step));
+    },
+    moved() {
+      if (!this.ready) return;
+      for (let t = this.step + 1; t <= Math.min(this.last, this.step + AHEAD); t++) {
+        if (this.e.frames) new Image().src = this.picture(t);
+        this.e.seen.forEach((leaf, i) => { if (leaf.kind === "image") new Image().src = this.view(i, t); });
+      }
+      this.place();
+      const table = this.$refs.table;
+      const top = this.step * ROW;
+      if (table && (top < table.scrollTop || top + ROW > table.scrollTop + table.clientHeight)) {
+        table.scrollTop = top - table.clientHeight / 2 + ROW;
+      }
+      clearTimeout(this.settle);
+      this.settle = setTimeout(() => {
+        const address = new URL(location.href);
+        address.searchParams.set("step", this.step);
+        history.replaceState(history.state, "", address);
+      }, 300);
+    },
+    toggle() {
+      this.playing = !this.playing;
+      if (!this.playing) return;
+      if (this.step === this.last) this.step = 0;
+      let shown = performance.now();
+      const next = (now) => {
+        if (!this.playing) return;
+        const due = Math.floor(((now - shown) * this.speed * (this.e.meta.fps || 30)) / 1000);
+        if (due > 0) { this.go(this.step + due); shown = now; }
+        if (this.step === this.last) this.playing = false;
+        else requestAnimationFrame(next);
+      };
+      requestAnimationFrame(next);
+    },
+    key(event) {
+      const far = event.shiftKey ? 10 : 1;
+      const moves = {
+        ArrowLeft: () => this.go(this.step - far), ArrowRight: () => this.go(this.step + far),
+        Home: () => this.go(0), End: () => this.go(this.last), " ": () => this.toggle(),
+      };
+      const move = moves[event.key];
+      if (!move || !this.ready || event.ctrlKey || event.altKey || event.metaKey) return;
+      if (this.$el.offsetParent === null || event.target.closest?.(BUSY)) return;
+      if (event.key === " " && event.target.closest?.("button, a, [role=button], [role=tab]")) return;
+      event.preventDefault();
+      move();
+    },
+    picture(t) { return `${this.base.replace("/api/episode/", "/api/frame/")}/${t}.jpg`; },
+    view(leaf, t) { return `${this.base.replace("/api/episode/", "/api/seen/")}/${leaf}/${t}.png`; },
+    words(t) { return this.e.labels[this.e.label.at(t)]; },
+    offbeat(t) { return this.e.greedy ? !this.e.greedy.at(t) : false; },
+    chance(t) {
+      if (!this.e.log_prob) return "–";
+      const p = Math.exp(this.e.log_prob.at(t));
+      return this.e.probability ? (100 * p).toFixed(1) + " %" : number(p);
+    },
+    tiles(leaf) {
+      return Array.from({ length: leaf.tiles }, (_, i) => {
+        if (leaf.tiles !== leaf.stack) return { when: leaf.tiles > 1 ? "channel " + i : "", what: "" };
+        const back = leaf.stack - 1 - i, t = this.step - back;
+        if (leaf.stack === 1) return { when: "", what: "" };
+        return { when: back ? "t − " + back : "now", what: t < 0 ? "before the start" : this.words(t) };
+      });
+    },
+    swing(leaf, k) {
+      const share = leaf.reach[k] ? leaf.data.at(this.step, k) / leaf.reach[k] : 0;
+      const width = Math.min(50, 50 * Math.abs(share));
+      return { width: width + "%", left: (share < 0 ? 50 - width : 50) + "%" };
+    },
+    draw() {
+      const { e, j } = this;
+      const points = (values) => Array.from(values, (y, t) => [t, Number.isFinite(y) ? y : null]);
+      const column = (packed, i) => points(Float64Array.from({ length: e.meta.length }, (_, t) => packed.at(t, i)));
+      const series = {
+        worth: [["return", points(j.returns)], ...(e.value ? [["value", points(e.value.values)]] : []), ["GAE", points(j.gae)]],
+        chances: e.probability ? e.choices.map((name, i) => [name, column(e.probability, i)]) : [],
+        pay: e.part ? e.meta.parts.map((name, i) => [name, column(e.part, i)]) : [["reward", points(e.reward.values)]],
+      };
+      for (const { key } of this.charts) this.plot(key, series[key]);
+      this.place();
+    },
+    plot(key, lines) {
+      const box = this.$refs[key]?.[0] ?? this.$refs[key];
+      if (!box) return;
+      const quiet = { color: "#8a9199", fontSize: 11 };
+      const line = { lineStyle: { color: "#8a919944" } };
+      const axis = { axisLabel: quiet, axisLine: line, splitLine: line, axisTick: { show: false } };
+      if (!this.drawn[key]) {
+        const chart = (this.drawn[key] = Vue.markRaw(echarts.init(box)));
+        chart.getZr().on("click", (event) => {
+          const at = chart.convertFromPixel({ xAxisIndex: 0 }, event.offsetX);
+          if (Number.isFinite(at)) this.go(Math.round(at));
+        });
+        chart.on("datazoom", () => this.place());
+      }
+      this.drawn[key].setOption({
+        animation: false, color: COLOURS, dataZoom: [{ type: "inside", zoomOnMouseWheel: "ctrl" }],
+        grid: { left: 8, right: 14, top: 28, bottom: 4, containLabel: true },
+        legend: { type: "scroll", top: 0, left: 0, textStyle: quiet, itemWidth: 14, itemHeight: 8 },
+        tooltip: { trigger: "axis", confine: true, transitionDuration: 0, valueFormatter: number },
+        xAxis: { type: "value", min: 0, max: Math.max(1, this.last), minInterval: 1, ...axis },
+        yAxis: { type: "value", scale: key !== "chances", ...(key === "chances" ? { min: 0, max: 1 } : {}), ...axis },
+        series: lines.map(([name, data]) => ({
+          name, data, type: "line", lineStyle: { width: 1.5 }, sampling: "lttb",
+          showSymbol: data.length === 1, step: key === "pay" ? "end" : false,
+        })),
+      }, { notMerge: true });
+    },
+    place() {
+      const cursor = {};
+      for (const [key, chart] of Object.entries(this.drawn)) {
+        cursor[key] = chart.convertToPixel({ xAxisIndex: 0 }, this.step);
+      }
+      this.cursor = cursor;
+    },
+  },
+};

@@ -1,0 +1,132 @@
+"""How every page looks: one frame with header and navigation, light and dark, and the few pieces
+all pages share. Colours and spacing are in `static/studio.css`.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from nicegui import ui
+
+STATIC: Final = Path(__file__).parent / "static"
+PAGES: Final = (
+    ("Runs", "/"),
+    ("Compare", "/compare"),
+    ("Inspector", "/inspect"),
+    ("Play", "/play"),
+)
+ACCENT: Final = {False: "#0b6e99", True: "#58b6dd"}
+# Distinguishable for colour-blind eyes, on white and on near-black (Okabe and Ito).
+PALETTE: Final = ("#2a8fbd", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7f7f7f",
+    "#8a5cd1",
+)  # fmt: skip
+_COOKIE: Final = "spotter_dark"
+_DARK_WORDS: Final = {"1": True, "0": False}
+
+
+@contextmanager
+def frame(title: str) -> Iterator[None]:
+    """The page around what is drawn inside: header, navigation, dark switch, a quiet footer."""
+    ui.page_title(f"{title} · Spotter Studio")
+    ui.add_css(STATIC / "studio.css")
+    ui.colors(primary=ACCENT[False], accent=ACCENT[False], dark_page="#14171a", dark="#1c2024")
+    ui.dark_mode(is_dark())
+    with ui.header().classes("studio-header"), ui.row().classes("studio-bar"):
+        ui.link("Spotter Studio", "/").classes("studio-name")
+        with ui.element("nav").props('aria-label="Pages"').classes("studio-nav"):
+            for name, target in PAGES:
+                link = ui.link(name, target)
+                if _is_here(target):
+                    link.props('aria-current="page"')
+        ui.space()
+        _dark_switch()
+    with ui.element("div").classes("studio-main") as content:
+        ui.skip_link("Skip to content", target=content)
+        yield
+
+
+def is_dark() -> bool | None:
+    """What the reader chose; None: what their system says."""
+    request = ui.context.client.request
+    return _DARK_WORDS.get(request.cookies.get(_COOKIE, ""))
+
+
+def problem(text: str) -> None:
+    """What went wrong, in one sentence."""
+    with ui.element("div").props('role="alert"').classes("studio-problem"):
+        ui.label(text)
+
+
+def empty(text: str, hint: str = "") -> None:
+    """There is nothing here (yet), and what to do about it."""
+    with ui.element("div").classes("studio-empty"):
+        ui.label(text).classes("studio-empty-text")
+        if hint:
+            ui.label(hint).classes("studio-empty-hint")
+
+
+@contextmanager
+def card(title: str = "", classes: str = "") -> Iterator[ui.element]:
+    """A quiet box with a heading."""
+    with ui.element("section").classes(f"studio-card {classes}") as box:
+        if title:
+            heading(title)
+        yield box
+
+
+def heading(text: str, level: int = 2) -> ui.label:
+    """A real heading, so that screen readers can jump to it."""
+    label = ui.label(text).classes(f"studio-h{level}")
+    label.props(f'role="heading" aria-level="{level}"')
+    return label
+
+
+async def confirm(text: str, yes: str, no: str = "Cancel") -> bool:
+    """Ask; True only if the reader pressed `yes`."""
+    with ui.dialog() as dialog, ui.card().classes("studio-dialog"):
+        ui.label(text)
+        with ui.row().classes("w-full justify-end"):
+            ui.button(no, on_click=lambda: dialog.submit(False)).props("flat autofocus")
+            ui.button(yes, on_click=lambda: dialog.submit(True)).props("unelevated")
+    answer = await dialog
+    dialog.delete()
+    return bool(answer)
+
+
+def chart_base(title: str = "") -> dict[str, Any]:
+    """What every ECharts chart shares; colours are neutral enough for light and dark."""
+    quiet = {"color": "#8a9199", "fontSize": 11}
+    line = {"lineStyle": {"color": "#8a919944"}}
+    axis = {"axisLabel": quiet, "axisLine": line, "splitLine": line, "axisTick": {"show": False}}
+    return {
+        "animation": False,
+        "color": list(PALETTE),
+        "title": {
+            "text": title,
+            "left": 0,
+            "top": 0,
+            "padding": 0,
+            "textStyle": {"fontSize": 13, "fontWeight": 500, "color": "#8a9199"},
+        },
+        "grid": {"left": 8, "right": 16, "top": 34, "bottom": 4, "containLabel": True},
+        "tooltip": {"trigger": "axis", "confine": True, "transitionDuration": 0},
+        "legend": {"show": False},
+        "xAxis": {"type": "value", "max": "dataMax", **axis},
+        "yAxis": {"type": "value", "scale": True, **axis},
+        "series": [],
+    }
+
+
+def _is_here(target: str) -> bool:
+    path = ui.context.client.request.url.path
+    return path == target or (target == "/" and path.startswith("/run/"))
+
+
+def _dark_switch() -> None:
+    """The choice lives in a cookie of the browser, so that the server draws the right page."""
+    remember = f"document.cookie='{_COOKIE}='+(d?1:0)+';path=/;max-age=31536000;samesite=strict'"
+    toggle = f"() => {{ const d = !Quasar.Dark.isActive; setDark(d); {remember}; }}"
+    ui.button(icon="contrast").props('flat round dense aria-label="Light or dark"').on(
+        "click", js_handler=toggle
+    )

@@ -1,0 +1,159 @@
+"""What a run page tells besides curves, as plain data: settings with their origin, certificates,
+films, alerts. Read from the run folder alone; no page, no torch.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spotter.config import Resolved, RunConfig, resolve, tree, validate
+from spotter.config.dump import flow
+from spotter.rundir import story
+from spotter.rundir.files import read_json
+from spotter.rundir.report import reproduce
+from spotter.rundir.run import Run
+from spotter.studio.context import Context, is_name
+from spotter.types import UserError
+
+
+@dataclass(frozen=True)
+class Line:
+    """A setting, and who wrote it."""
+
+    name: str
+    value: str
+    origin: str
+
+
+def settings(run: Run) -> list[Line]:
+    """The config of a run; the origin is empty where no recipe known here leads to it."""
+    data = run.settings()
+    resolved = _resolved(run, data)
+    lines = []
+    for name in _names(data):
+        path = tuple(name.split("."))
+        origin = resolved.origin(path) if resolved else ""
+        lines.append(Line(name, flow(tree.value_at(data, path)), origin))
+    return lines
+
+
+def _names(data: Mapping[str, Any]) -> list[str]:
+    """In the order of the config; settings this version does not know are left out."""
+    return list(tree.paths(RunConfig, data))
+
+
+def _resolved(run: Run, data: Mapping[str, Any]) -> Resolved | None:
+    """The same config as its recipe and overrides make it, which know where each value is from."""
+    try:
+        recipe = reproduce.recipe(run.info(), data, changed=False)
+        if recipe.is_python:
+            return None
+        own = [f"{change.setting}={change.after}" for change in recipe.own]
+        resolved = resolve(recipe.address, own)
+        return resolved if resolved.config == validate(data) else None
+    except (UserError, ImportError):
+        return None
+
+
+def parent_changes(context: Context, run: Run) -> tuple[reproduce.Change, ...] | None:
+    """Settings that differ from the run it was forked from; None without a parent that is here."""
+    parent = run.info()["parent"]
+    if not parent:
+        return None
+    try:
+        before = context.run_of(str(parent["run"])).settings()
+    except UserError:
+        return None
+    return reproduce.changes(before, run.settings())
+
+
+@dataclass(frozen=True)
+class Certified:
+    """A checkpoint, and how its weights scored."""
+
+    name: str
+    env_steps: int
+    roles: tuple[str, ...]
+    pinned: str
+    scores: Mapping[str, str]
+    """Kind of seeds -> the score with what it rests on."""
+
+
+def checkpoints(run: Run) -> list[Certified]:
+    """Newest first."""
+    found = []
+    for checkpoint in reversed(story.checkpoints(run)):
+        folder = run.folder / "checkpoints" / checkpoint.name
+        written = _json(folder / "score.json")
+        certificates = {str(written["seeds"]): written} if "seeds" in written else written
+        scores = {kind: _certificate(each) for kind, each in certificates.items()}
+        pinned = str(_json(folder / "pinned.json").get("why", ""))
+        found.append(
+            Certified(checkpoint.name, checkpoint.env_steps, checkpoint.roles, pinned, scores)
+        )
+    return found
+
+
+def _certificate(written: Any) -> str:
+    if not isinstance(written, Mapping) or not isinstance(written.get("score"), int | float):
+        return ""
+    mode = "greedy" if written.get("deterministic") else "sampled"
+    solved = ", solved" if written.get("solved") else ""
+    return f"{written['score']:g} over {written.get('episodes', '?')} episodes, {mode}{solved}"
+
+
+@dataclass(frozen=True)
+class Film:
+    name: str
+    caption: str
+
+
+def films(run: Run) -> list[Film]:
+    """Newest first, the best one before all."""
+    folder = run.folder / "videos"
+    best = _json(folder / "best.json").get("file")
+    names = sorted((path.name for path in folder.glob("*.mp4")), reverse=True)
+    names.sort(key=lambda name: name != best)
+    return [Film(name, _caption(folder, name, best)) for name in names if is_name(name)]
+
+
+def _caption(folder: Path, name: str, best: Any) -> str:
+    written = _json((folder / name).with_suffix(".json"))
+    steps, score = written.get("env_steps"), written.get("score")
+    parts = ["best" if name == best else ""]
+    parts.append(f"after {steps:,} env steps" if isinstance(steps, int) else name)
+    parts.append(f"score {score:g}" if isinstance(score, int | float) else "")
+    return " · ".join(part for part in parts if part)
+
+
+@dataclass(frozen=True)
+class Warned:
+    """An alert, what it saw and what to try."""
+
+    id: str
+    metric: str
+    level: str
+    saw: str
+    advice: str
+    env_steps: int
+
+
+def alerts(run: Run) -> list[Warned]:
+    """Each once, when it was first raised."""
+    found: dict[str, Warned] = {}
+    for event in run.events():
+        if event.get("event") == "alert":
+            id, metric, level, saw, advice = (
+                str(event.get(key, "")) for key in ("id", "metric", "level", "saw", "advice")
+            )
+            steps = int(event.get("env_steps", 0))
+            found.setdefault(id, Warned(id, metric, level, saw, advice, steps))
+    return list(found.values())
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        return read_json(path)
+    except (OSError, ValueError):
+        return {}

@@ -1,0 +1,290 @@
+"""What the inspector shows of a stored episode, as data a browser can draw by itself.
+
+One JSON per episode holds every number of every step, so that moving between steps asks nobody.
+Pictures come one at a time: the rendered frame as it was stored, and what the network saw as PNG.
+No torch here, and no web code.
+"""
+
+import base64
+import struct
+import threading
+import zipfile
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spotter.rundir.run import Run
+from spotter.traces import format as traces
+from spotter.traces.format import Meta, Trace
+from spotter.types import UserError
+
+MOST_VALUES: Final = 64
+"""Numbers of a vector that are drawn as bars; the rest of a longer one is counted only."""
+_OPEN: Final = 4  # episodes kept open; their observations may be large
+_RGB: Final = 3
+_FILES: Final = ("trace.json", "arrays.npz", "frames.zip")
+
+Array = npt.NDArray[Any]
+
+
+class Shelf:
+    """Episodes that were opened lately; any thread may ask."""
+
+    def __init__(self, run_of: Callable[[str], Run]) -> None:
+        self._run_of = run_of
+        self._lock = threading.Lock()
+        self._open: OrderedDict[tuple[Path, int], Trace] = OrderedDict()
+
+    def folder(self, run_id: str, name: str) -> Path:
+        """Where an episode lies; names are checked, and links out of the run are refused."""
+        run = self._run_of(run_id)
+        folder = traces.find(run, name)
+        home = run.folder.resolve()
+        for path in (folder, *(folder / file for file in _FILES)):
+            if not path.resolve().is_relative_to(home):
+                raise UserError(f"episode {name} of run {run_id} holds a link that leads out of it")
+        return folder
+
+    def trace(self, run_id: str, name: str) -> Trace:
+        folder = self.folder(run_id, name)
+        key = (folder, (folder / "trace.json").stat().st_mtime_ns)
+        with self._lock:
+            trace = self._open.pop(key, None)
+            if trace is None:
+                trace = traces.load(folder)
+            self._open[key] = trace
+            while len(self._open) > _OPEN:
+                self._open.popitem(last=False)
+        return trace
+
+
+# --- numbers -------------------------------------------------------------------------------------
+
+
+def details(trace: Trace) -> dict[str, Any]:
+    """Everything about an episode but its pictures, as JSON can hold it."""
+    meta, columns = trace.meta, trace.columns
+    width = columns["probability"].shape[1] if "probability" in columns else 0
+    doubles = ("reward", "training_reward", "value")
+    singles = ("probability", "mask", "greedy", "log_prob", "part", "info", "told")
+    return {
+        "meta": _meta(meta),
+        "choices": list(_choices(meta, width)),
+        "frames": len(trace.frames) > 0,
+        **actions(trace),
+        **{name: packed(columns[name], "f8") for name in doubles if name in columns},
+        **{name: packed(columns[name], "f4") for name in singles if name in columns},
+        "seen": [_leaf(trace, name) for name in columns if name.startswith("obs/")],
+    }
+
+
+def _meta(meta: Meta) -> dict[str, Any]:
+    kept = (
+        "run", "checkpoint", "env_id", "mode", "seed", "gamma", "lam", "parts", "info", "score",
+        "length", "end", "final_value", "fps", "action_kind", "changes", "warnings",
+    )  # fmt: skip
+    return {name: _plain(getattr(meta, name)) for name in kept}
+
+
+def _plain(value: Any) -> Any:
+    """NaN is no JSON."""
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _choices(meta: Meta, width: int) -> Sequence[str]:
+    names = traces.choices(meta)
+    return names if len(names) == width else [str(i) for i in range(width)]
+
+
+def actions(trace: Trace) -> dict[str, Any]:
+    """What was done: words once, and for each step which of them; and what is marked as picked."""
+    labels = [traces.action_label(trace, step) for step in range(trace.meta.length)]
+    places = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+    return {
+        "labels": list(places),
+        "label": packed(np.array([places[label] for label in labels]), "i4"),
+        "picked": _picked(trace),
+    }
+
+
+def _picked(trace: Trace) -> dict[str, Any] | None:
+    """[T, A]: 1 where a column of `probability` was what the policy took."""
+    meta, columns = trace.meta, trace.columns
+    if "probability" not in columns:
+        return None
+    action, (steps, width) = columns["action"], columns["probability"].shape
+    if meta.action_kind == "binary":
+        return packed(action.reshape(steps, -1), "u1")
+    picked = np.zeros((steps, width), np.uint8)
+    chosen = action.reshape(steps, -1).astype(np.int64)
+    starts = np.cumsum([0, *meta.nvec[:-1]]) if chosen.shape[1] > 1 else np.zeros(1, np.int64)
+    np.put_along_axis(picked, chosen + starts, 1, axis=1)
+    return packed(picked, "u1")
+
+
+def packed(array: Array, kind: str) -> dict[str, Any]:
+    """Numbers as base64 of little-endian bytes: quick to read, small, and NaN survives."""
+    data = np.ascontiguousarray(array, dtype=f"<{kind}")
+    return {
+        "kind": kind,
+        "shape": list(data.shape),
+        "data": base64.b64encode(data.tobytes()).decode(),
+    }
+
+
+def _leaf(trace: Trace, name: str) -> dict[str, Any]:
+    """One piece of an observation: a picture to ask for, or its numbers."""
+    column, path = trace.columns[name], name.removeprefix("obs/")
+    stack = int(trace.meta.stacks.get(path, 1))
+    if is_image(column):
+        channels, height, width = column.shape[1:]
+        tiles = _tiles(channels, stack)
+        return {"path": path, "kind": "image", "stack": stack, "tiles": tiles,
+                "height": height, "width": width}  # fmt: skip
+    flat = column.reshape(len(column), -1)
+    shown = flat[:, -MOST_VALUES:]  # the newest of a stack come last
+    names = _value_names(trace.meta, path, flat.shape[1], stack)[-MOST_VALUES:]
+    return {
+        "path": path, "kind": "vector", "stack": stack, "names": names, "size": flat.shape[1],
+        "reach": [float(x) for x in _reach(shown)], "values": packed(shown, "f4"),
+    }  # fmt: skip
+
+
+def is_image(column: Array) -> bool:
+    """[T, C, H, W]."""
+    return column.ndim == 4
+
+
+def _reach(values: Array) -> Array:
+    """The greatest absolute value of each component: how long a full bar is."""
+    finite = np.nan_to_num(np.abs(values.astype(np.float64)), posinf=0.0)
+    return np.asarray(finite.max(axis=0)) if len(finite) else np.ones(values.shape[1])
+
+
+def _value_names(meta: Meta, path: str, size: int, stack: int) -> list[str]:
+    """Of every number, oldest moment first; numbers where nobody named them."""
+    once = size // max(stack, 1)
+    names = observation_names(meta.settings) if path == "obs" else ()
+    single = list(names) if len(names) == once else [str(i) for i in range(once)]
+    if stack <= 1 or once * stack != size:
+        return single if len(single) == size else [str(i) for i in range(size)]
+    ago = range(stack - 1, -1, -1)
+    return [f"{name}, {back} ago" if back else name for back in ago for name in single]
+
+
+def observation_names(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the family calls the numbers of an observation; empty if it cannot be asked."""
+    from spotter.config import validate
+    from spotter.envs.base import family
+
+    try:
+        env = validate(dict(settings)).env
+        return tuple(family(env).describe(env).observation_names)
+    except Exception:  # settings of another version, a family that is not installed: no names
+        return ()
+
+
+# --- pictures ------------------------------------------------------------------------------------
+
+
+def frame(trace: Trace, step: int) -> bytes:
+    """The rendered frame of a step as JPEG; the step after the last one is how it ended."""
+    if not len(trace.frames):
+        raise UserError("this episode has no frames")
+    if step == len(trace.frames) and trace.frames.final:
+        return trace.frames.final
+    _check(trace, step)
+    return bytes(trace.frames[step])
+
+
+def seen(trace: Trace, leaf: int, step: int) -> bytes:
+    """What the network saw as PNG: every moment of the stack side by side, oldest first."""
+    _check(trace, step)
+    names = [name for name in trace.columns if name.startswith("obs/")]
+    if not 0 <= leaf < len(names):
+        raise UserError(f"this episode has {len(names)} observations, not one number {leaf}")
+    column = trace.columns[names[leaf]]
+    if not is_image(column):
+        raise UserError(f"observation {names[leaf]} is no picture")
+    stack = int(trace.meta.stacks.get(names[leaf].removeprefix("obs/"), 1))
+    image = _as_bytes(column[step], column)
+    return png(side_by_side(image, _tiles(len(image), stack)))
+
+
+def _check(trace: Trace, step: int) -> None:
+    if not 0 <= step < trace.meta.length:
+        raise UserError(f"this episode has steps 0 to {trace.meta.length - 1}, not {step}")
+
+
+def _tiles(channels: int, stack: int) -> int:
+    """Pictures next to each other: one per moment if gray or coloured, else one per channel."""
+    each = channels // stack if stack and channels % stack == 0 else channels
+    return channels // each if each in (1, _RGB) else channels
+
+
+def _as_bytes(image: Array, column: Array) -> npt.NDArray[np.uint8]:
+    """[C, H, W]; other numbers than bytes are stretched from the least to the greatest."""
+    if image.dtype == np.uint8:
+        return np.asarray(image)
+    low, high = float(column.min()), float(column.max())
+    share = (image.astype(np.float64) - low) / ((high - low) or 1.0)
+    return np.nan_to_num(share * 255).astype(np.uint8)
+
+
+def side_by_side(image: npt.NDArray[np.uint8], tiles: int) -> npt.NDArray[np.uint8]:
+    """[C, H, W] as one [H, tiles·W, 1 or 3]."""
+    each = len(image) // tiles
+    parts = [image[at * each : (at + 1) * each] for at in range(tiles)]
+    return np.concatenate([np.moveaxis(part, 0, -1) for part in parts], axis=1)
+
+
+def png(image: npt.NDArray[np.uint8]) -> bytes:
+    """[H, W, 1 or 3] as PNG: lines without a filter, packed by zlib."""
+    height, width, channels = image.shape
+    lines = np.zeros((height, 1 + width * channels), np.uint8)
+    lines[:, 1:] = image.reshape(height, -1)
+    colour = 2 if channels == _RGB else 0
+    header = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
+    body = zlib.compress(lines.tobytes(), 1)
+    chunks = ((b"IHDR", header), (b"IDAT", body), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in chunks)
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    check = zlib.crc32(kind + data)
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", check)
+
+
+# --- export --------------------------------------------------------------------------------------
+
+
+def as_csv(trace: Trace, gamma: float | None = None, lam: float | None = None) -> str:
+    """The table of an episode, with returns and advantages under this gamma and lambda."""
+    import csv
+    import io
+
+    from spotter.traces.advantages import judged
+
+    text = io.StringIO()
+    rows = traces.table(trace, judged(trace, gamma, lam).columns())
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def as_zip(folder: Path) -> bytes:
+    """The files of an episode in one archive, as they are."""
+    import io
+
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_STORED) as archive:
+        for name in _FILES:
+            if (folder / name).is_file():
+                archive.write(folder / name, f"{folder.name}/{name}")
+    return data.getvalue()

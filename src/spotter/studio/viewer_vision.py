@@ -1,0 +1,88 @@
+"""Saliency, activations and filters of a step as pictures for a page; runs in the worker."""
+
+import base64
+import math
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spotter.studio.viewer import png
+from spotter.traces.format import Trace, load
+from spotter.types import UserError
+
+Image = npt.NDArray[np.uint8]
+
+_GAP: Final = 1
+_GLOW: Final = np.array([1.0, 0.45, 0.05])  # orange, seen on gray by every eye
+_ABOUT: Final = {
+    "action": "Orange: pixels whose change would change the probability of this action most.",
+    "value": "Orange: pixels whose change would change the expected return most.",
+}
+
+
+def explain(folder: str, step: int) -> list[dict[str, str]]:
+    """title, about and png (base64) of every picture, the most telling first."""
+    from spotter.traces import vision
+
+    trace = load(Path(folder))
+    if not 0 <= step < trace.meta.length:
+        raise UserError(f"step {step} is not in this episode; it has 0 to {trace.meta.length - 1}")
+    policy = vision.policy_of(Path(folder), trace.meta)
+    found = []
+    for target in vision.TARGETS:
+        for path, sizes in vision.saliency(policy, trace, step, target).items():
+            title = f"Saliency for the {target}{_where(trace, path)}"
+            found.append(_told(title, _ABOUT[target], glowing(_seen(trace, path, step), sizes)))
+    for layer in vision.activations(policy, trace, step):
+        about = f"{len(layer.images)} filters; bright where one found its pattern."
+        found.append(_told(f"Activations: {layer.name}", about, mosaic(layer.images)))
+    for path, filters in vision.filters(policy).items():
+        about = f"{len(filters)} filters over {filters.shape[1]} channels, oldest left; gray is 0."
+        rows = np.stack([_strip(one) for one in filters])
+        found.append(_told(f"Filters of the first layer{_where(trace, path)}", about, mosaic(rows)))
+    return found
+
+
+def _where(trace: Trace, path: str) -> str:
+    """Which observation, where there are several."""
+    return f", {path}" if len(trace.observations) > 1 else ""
+
+
+def _seen(trace: Trace, path: str, step: int) -> npt.NDArray[Any]:
+    return np.asarray(trace.columns[f"obs/{path}"][step])
+
+
+def _told(title: str, about: str, image: Image) -> dict[str, str]:
+    return {"title": title, "about": about, "png": base64.b64encode(png(image)).decode()}
+
+
+def glowing(seen: npt.NDArray[Any], sizes: Image) -> Image:
+    """[C, H, W] twice → [H, C·W, 3]: the observation dimmed, what mattered lit up."""
+    gray = seen.astype(np.float64)
+    low, high = (0.0, 255.0) if seen.dtype == np.uint8 else (gray.min(), gray.max())
+    gray = (gray - low) / ((high - low) or 1.0)
+    light = np.sqrt(sizes / 255.0)[..., None]  # a root: small ones would not be seen
+    mixed = 0.75 * gray[..., None] * (1 - light) + light * _GLOW
+    tiles = np.concatenate(list(mixed), axis=1)
+    glowing_tiles: Image = np.rint(np.clip(tiles, 0, 1) * 255).astype(np.uint8)
+    return glowing_tiles
+
+
+def mosaic(images: Image) -> Image:
+    """[N, H, W] as one picture about twice as wide as high, [.., .., 1]."""
+    count, height, width = images.shape
+    columns = min(count, max(1, round(math.sqrt(2 * count * height / width))))
+    rows = math.ceil(count / columns)
+    sheet = np.full((rows * (height + _GAP) - _GAP, columns * (width + _GAP) - _GAP), 128, np.uint8)
+    for place, image in enumerate(images):
+        top = place // columns * (height + _GAP)
+        left = place % columns * (width + _GAP)
+        sheet[top : top + height, left : left + width] = image
+    return sheet[..., None]
+
+
+def _strip(channels: Image) -> Image:
+    """[C, H, W] side by side."""
+    return np.concatenate(list(channels), axis=1)

@@ -1,0 +1,375 @@
+"""One episode of a policy, with everything that can be said about each of its steps.
+
+It is played in a copy as evaluation builds them, by the code evaluation uses, so that a greedy
+episode is the one a certificate speaks of. Signals are read as well, to know what the algorithm
+would have been paid; train-only wrappers are left out.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+from spotter import checkpoint, seeding
+from spotter.config import RunConfig, changed, validate
+from spotter.config.overrides import Override, parse
+from spotter.envs.fingerprint import fingerprint, unlike_actions
+from spotter.fast.acting import stand_in
+from spotter.fast.network import choose_engine, twin
+from spotter.nets.actor_critic import Policy
+from spotter.nets.heads import Bernoulli, Categorical, Distribution, MultiCategorical, Normal
+from spotter.rewards import RewardMixer
+from spotter.rundir.run import Run, select
+from spotter.traces.format import Array, Frames, Meta, Trace, place, save
+from spotter.traces.pictures import no_window
+from spotter.traces.stage import Stage, fps, names, stacks
+from spotter.types import ActionSpec, Obs, Progress, Spaces, UserError
+from spotter.versions import versions
+
+MOST_STEPS: Final = 10_000
+_LARGEST_SEED: Final = 2**31 - 1
+_MODES: Final = ("greedy", "sampled")
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who plays, under which settings, and what is known about both."""
+
+    run: Run
+    checkpoint: str
+    config: RunConfig
+    policy: Policy | None
+    """None where fresh weights shall be made for whatever the environment shows."""
+    progress: Progress
+    card: Mapping[str, Any]
+    mixer: Any
+    """State of the reward mixer when the checkpoint was written; None if unknown."""
+    changes: tuple[str, ...]
+
+
+def capture(
+    selector: str,
+    *,
+    seed: int | None = None,
+    mode: str = "greedy",
+    overrides: Sequence[Override] = (),
+    most_steps: int = MOST_STEPS,
+    untrained: bool = False,
+    on_step: Callable[[int], bool] | None = None,
+    first_actions: Sequence[Any] = (),
+    pictures: bool = True,
+) -> Trace:
+    """Play one episode and keep all of it.
+
+    `seed` resets the environment; by default it is the first of the run's evaluation. `untrained`
+    plays fresh weights, sampled. `on_step` hears the steps so far and ends the episode by False.
+    `first_actions` are done first, whatever the policy thinks of them.
+    """
+    if mode not in _MODES:
+        raise UserError(f"unknown mode '{mode}'; write {' or '.join(_MODES)}")
+    if most_steps < 1:
+        raise UserError(f"an episode has at least one step, not {most_steps}")
+    actor = _untrained(selector, overrides) if untrained else _trained(selector, overrides)
+    seed = seeding.integer(actor.config.seed, "eval envs") if seed is None else seed
+    if not 0 <= seed <= _LARGEST_SEED:
+        raise UserError(f"a seed is a whole number from 0 to {_LARGEST_SEED}, not {seed}")
+    with no_window(), _one_thread(), Stage(actor.config, pictures) as stage:
+        policy = actor.policy or fresh(actor.config, stage.vector.spaces)
+        _check_fits(policy.spaces, stage.vector.spaces)
+        greedy = mode == "greedy" and not untrained
+        mind = _Mind(policy, seed, greedy)
+        episode = _Episode(stage, mind, _mixer(actor, stage), actor)
+        end = episode.play(seed, most_steps, on_step, first_actions)
+        meta = _meta(actor, stage, episode, seed, "untrained" if untrained else mode, end)
+        shown = all(episode.pictures)
+        frames = Frames(episode.pictures[:-1], episode.pictures[-1]) if shown else Frames()
+        return Trace(meta, episode.columns(), frames)
+
+
+def capture_to_disk(selector: str, **how: Any) -> str:
+    """`capture`, saved into the run; returns the folder, as text that can cross processes."""
+    trace = capture(selector, **how)
+    return str(save(trace, place(run_of(selector), trace.meta)))
+
+
+def run_of(selector: str) -> Run:
+    """The run of `RUN`, `RUN/@best`, `RUN/@latest` or `RUN/step=N`."""
+    return select(checkpoint.split(selector)[0])
+
+
+def eval_seeds(run: Run, count: int) -> list[int]:
+    """What the copies of the run's evaluation were reset with."""
+    return seeding.integers(int(run.info()["seed"]), "eval envs", count)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """One row at a time is not worth sharing, and threads that wait for it keep others busy."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+# --- who plays -----------------------------------------------------------------------------------
+
+
+def _trained(selector: str, overrides: Sequence[Override]) -> Actor:
+    step = checkpoint.find(selector)
+    saved, config = checkpoint.read(step), checkpoint.read_config(step)
+    policy = _loaded(saved, config)
+    for path, _ in parse(overrides):
+        if path[0] == "policy":
+            name = ".".join(path)
+            raise UserError(f"{name} cannot be changed: {step.name} has weights for its own policy")
+    if overrides:
+        config = changed(config, overrides)
+    if unlike := unlike_actions(saved.game, config.env):
+        raise UserError(f"{step.name} of run {saved.run.id} cannot be played: {unlike}")
+    mixer = None
+    with suppress(KeyError, TypeError):  # checkpoints of format 1 hold policies only
+        mixer = saved.trainer["collector"]["mixer"]
+    progress = Progress(saved.env_steps, config.budget.env_steps)
+    changes = _changes(overrides)
+    return Actor(saved.run, step.name, config, policy, progress, saved.game, mixer, changes)
+
+
+def _loaded(saved: checkpoint.Saved, config: RunConfig) -> Policy:
+    with checkpoint.reading(saved.folder):
+        # they are overwritten at once, and orthogonal ones of a large layer take a second
+        policy = Policy(saved.spaces, config.policy.model_copy(update={"orthogonal": False}))
+        policy.load_state_dict(dict(saved.weights))
+    return policy
+
+
+def _untrained(selector: str, overrides: Sequence[Override]) -> Actor:
+    run = run_of(selector)
+    config = changed(validate(run.settings()), overrides)
+    progress = Progress(0, config.budget.env_steps)
+    return Actor(run, "", config, None, progress, {}, None, _changes(overrides))
+
+
+def _changes(overrides: Sequence[Override]) -> tuple[str, ...]:
+    """Such that they can be given again: JSON is YAML."""
+    return tuple(f"{'.'.join(path)}={json.dumps(value)}" for path, value in parse(overrides))
+
+
+def fresh(config: RunConfig, spaces: Spaces) -> Policy:
+    """The weights a training with this config begins with."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seeding.integer(config.seed, "weights"))
+        return Policy(spaces, config.policy)
+
+
+def _check_fits(own: Spaces, there: Spaces) -> None:
+    sees, shown = (
+        {path: (leaf.kind, leaf.shape, leaf.nvec) for path, leaf in spaces.observation.items()}
+        for spaces in (own, there)
+    )
+    if sees != shown:
+        before, now = (
+            ", ".join(f"{leaf.kind} {list(leaf.shape)}" for leaf in spaces.observation.values())
+            for spaces in (own, there)
+        )
+        raise UserError(f"the policy sees {before}, but this game shows {now}")
+    if own.action != there.action:
+        before, now = (f"{s.action.kind} {list(s.action.nvec or s.action.shape)}"
+                       for s in (own, there))  # fmt: skip
+        raise UserError(f"the policy has {before} actions, but this game takes {now}")
+
+
+def _mixer(actor: Actor, stage: Stage) -> RewardMixer:
+    return RewardMixer(actor.config.reward, stage.vector.signal_kinds, 1)
+
+
+# --- what it thinks ------------------------------------------------------------------------------
+
+
+class _Mind:
+    """A policy that says what it thinks of an observation, and acts as evaluation would."""
+
+    def __init__(self, policy: Policy, seed: int, greedy: bool) -> None:
+        standing = stand_in(policy)
+        self.policy = standing.policy if standing else policy
+        self.engine = choose_engine(policy).name
+        self._greedy = greedy
+        self._network = twin(policy)
+        self._generator = torch.Generator().manual_seed(seeding.integer(seed, "inspect actions"))
+
+    @torch.inference_mode()
+    def think(self, obs: Obs, mask: Array | None, done: Array | None) -> dict[str, Array]:
+        """Columns of one step for [1, …] arrays; with `done`, that is what is done."""
+        tensors = {path: torch.from_numpy(leaf) for path, leaf in obs.items()}
+        valid = None if mask is None else torch.from_numpy(mask)
+        distribution, value = self.policy(tensors, valid)
+        mode = distribution.mode().numpy()
+        action = self._choose(obs, mask, distribution) if done is None else done[None]
+        chosen = torch.from_numpy(np.ascontiguousarray(action))
+        own_pick = self._greedy and done is None
+        return {
+            "action": action[0].copy(),
+            "greedy": np.array(own_pick or np.array_equal(action, mode)),
+            "log_prob": distribution.log_prob(chosen).numpy()[0],
+            "value": value.numpy()[0],
+            **_beliefs(distribution),
+        }
+
+    def _choose(self, obs: Obs, mask: Array | None, distribution: Distribution) -> Array:
+        if self._network is not None:
+            x = self._network.inputs(obs)
+            noise = None if self._greedy else self._network.draw(1, len(x), self._generator)[0]
+            return self._network.choose(x, mask, noise)
+        picked = distribution.mode() if self._greedy else distribution.sample(self._generator)
+        action: Array = picked.numpy()
+        return action
+
+    def value(self, obs: Obs) -> float:
+        return float(self.policy.value({p: torch.from_numpy(leaf) for p, leaf in obs.items()})[0])
+
+
+def _beliefs(distribution: Distribution) -> dict[str, Array]:
+    """Probabilities of every choice or button; centre and spread of continuous actions."""
+    if isinstance(distribution, Categorical):
+        return {"probability": distribution.log_probs.exp().numpy()[0]}
+    if isinstance(distribution, MultiCategorical):
+        joined = torch.cat([part.log_probs.exp() for part in distribution.parts], -1)
+        return {"probability": joined.numpy()[0]}
+    if isinstance(distribution, Bernoulli):
+        return {"probability": distribution.on.exp().numpy()[0]}
+    assert isinstance(distribution, Normal)
+    std = distribution.log_std.exp().expand_as(distribution.mean)
+    return {"mean": distribution.mode().numpy()[0], "std": std.detach().numpy()[0]}
+
+
+# --- the episode ---------------------------------------------------------------------------------
+
+
+class _Episode:
+    """Plays, and writes down."""
+
+    def __init__(self, stage: Stage, mind: _Mind, mixer: RewardMixer, actor: Actor) -> None:
+        self.stage, self.mind, self.mixer = stage, mind, mixer
+        self.gamma = actor.config.algo.gamma.at(actor.progress)
+        self._actor = actor
+        self._rows: list[dict[str, Array]] = []
+        self._info: list[Mapping[str, float]] = []
+        self.pictures: list[bytes] = []
+        """One before each step, and one after the last."""
+        self.score = self.final_value = 0.0
+
+    def play(
+        self,
+        seed: int,
+        most_steps: int,
+        on_step: Callable[[int], bool] | None,
+        first_actions: Sequence[Any],
+    ) -> str:
+        """Returns how it ended."""
+        stage = self.stage
+        self.pictures.append(stage.reset(seed))
+        self.mixer.reset(stage.buffers)
+        if self._actor.mixer is not None:
+            self.mixer.restore(self._actor.mixer, [0])
+        while True:
+            step = len(self._rows)
+            done = self._told(first_actions[step]) if step < len(first_actions) else None
+            end = self._step(done, bool(len(first_actions)))
+            if end:
+                return end
+            if on_step is not None and not on_step(step + 1):
+                break
+            if step + 1 >= most_steps:
+                break
+        self.final_value = self.mind.value(stage.buffers.obs)
+        return "cut" if len(self._rows) >= most_steps else "stopped"
+
+    def _told(self, action: Any) -> Array:
+        spec, mask = self.stage.vector.spaces.action, self.stage.buffers.mask
+        told = np.asarray(action, spec.dtype)
+        offered = f"{spec.kind} {list(spec.nvec or spec.shape)}"
+        if told.shape != spec.shape or (spec.kind != "box" and not _in_range(told, spec)):
+            raise UserError(f"{told.tolist()} is no action here: they are {offered}")
+        if spec.kind == "discrete" and mask is not None and not mask[0, int(told)]:
+            raise UserError(f"action {int(told)} is masked at step {len(self._rows)}")
+        return told
+
+    def _step(self, done: Array | None, directed: bool) -> str:
+        stage, buffers = self.stage, self.stage.buffers
+        row = {f"obs/{path}": leaf[0].copy() for path, leaf in buffers.obs.items()}
+        if buffers.mask is not None:
+            row["mask"] = buffers.mask[0].copy()
+        row |= self.mind.think(buffers.obs, buffers.mask, done)
+        if directed:
+            row["told"] = np.array(done is not None)
+        happened = stage.step(row["action"])
+        paid, parts = self.mixer.mix(buffers, self.gamma, self._actor.progress)
+        row["reward"] = np.array(happened.paid)
+        row["training_reward"] = paid[0].copy()
+        row["part"] = parts[0].copy()
+        self._rows.append(row)
+        self._info.append(happened.info)
+        self.pictures.append(happened.picture)
+        self.score += happened.paid
+        if happened.episode is None:
+            return ""
+        self.score = happened.episode.score
+        if happened.episode.terminated:
+            return "terminated"
+        self.final_value = self.mind.value(buffers.final_obs)
+        return "truncated"
+
+    @property
+    def length(self) -> int:
+        return len(self._rows)
+
+    @property
+    def info_names(self) -> tuple[str, ...]:
+        return tuple(sorted({key for info in self._info for key in info}))
+
+    def columns(self) -> dict[str, Array]:
+        columns = {name: np.stack([row[name] for row in self._rows]) for name in self._rows[0]}
+        names = self.info_names
+        numbers = [[info.get(name, np.nan) for name in names] for info in self._info]
+        return columns | {"info": np.array(numbers, np.float64).reshape(self.length, len(names))}
+
+
+def _in_range(action: Array, spec: ActionSpec) -> bool:
+    tops = np.array(spec.nvec or [2] * spec.shape[0]).reshape(spec.shape)
+    return bool(((action >= 0) & (action < tops)).all())
+
+
+def _meta(actor: Actor, stage: Stage, episode: _Episode, seed: int, mode: str, end: str) -> Meta:
+    config, spaces = actor.config, stage.vector.spaces
+    lam = getattr(config.algo, "lambda_", None)
+    warnings = (f"{config.env.id} gives no pictures: {stage.problem}",) if stage.problem else ()
+    return Meta(
+        run=actor.run.id,
+        checkpoint=actor.checkpoint,
+        env_id=config.env.id,
+        mode=mode,
+        seed=seed,
+        gamma=episode.gamma,
+        lam=1.0 if lam is None else lam.at(actor.progress),
+        action_names=names(stage, actor.card),
+        parts=episode.mixer.names,
+        info=episode.info_names,
+        score=episode.score,
+        length=episode.length,
+        end=end,
+        final_value=episode.final_value,
+        fps=fps(stage.copy.env),
+        fingerprint=fingerprint(config.env, config.reward),
+        settings=config.as_data(),
+        versions={**versions(), "engine": episode.mind.engine},
+        action_kind=spaces.action.kind,
+        nvec=spaces.action.nvec,
+        stacks=stacks(config.env, spaces.observation),
+        changes=actor.changes,
+        warnings=warnings,
+    )

@@ -1,0 +1,387 @@
+"""The trace of one episode: what was seen, thought, done and paid at every step, as files.
+
+`runs/<id>/episodes/<name>/` holds `trace.json`, `arrays.npz` and, where the environment renders,
+`frames.zip`; see docs/trace-format.md. No torch here: pages and command lines read traces without.
+"""
+
+import re
+import shutil
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spotter.rundir.files import cannot_write, draft_of, read_json, replace, write_json
+from spotter.rundir.run import Run
+from spotter.types import UserError
+
+VERSION: Final = 1
+MODES: Final = ("greedy", "sampled", "human", "untrained")
+ENDS: Final = ("terminated", "truncated", "cut", "stopped")
+FOLDER: Final = "episodes"
+NAME: Final = re.compile(r"\d{9,}-seed\d+-(greedy|sampled|human|untrained)(-\d+)?")
+"""What the folder of a trace may be called; anything else is not looked at."""
+_UNREADABLE: Final = (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, struct.error)
+_LOCAL_HEADER: Final = 30  # bytes before the name of a file in a zip
+_EARLIEST: Final = (1980, 1, 1, 0, 0, 0)  # the same pictures give the same bytes
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Meta:
+    """Where a trace comes from and how it ended."""
+
+    run: str
+    checkpoint: str
+    """`step-000050176`; empty where no checkpoint played."""
+    env_id: str
+    mode: str
+    """greedy, sampled, human or untrained."""
+    seed: int
+    """What the environment was reset with."""
+    gamma: float
+    lam: float
+    action_names: tuple[str, ...]
+    """Of the choices; of the buttons or axes where an action has several parts."""
+    parts: tuple[str, ...]
+    """Names of the reward parts: columns of `part`."""
+    info: tuple[str, ...]
+    """Names of the numbers the environment reported: columns of `info`."""
+    score: float
+    length: int
+    end: str
+    """terminated, truncated (by the environment), cut (too long) or stopped (by somebody)."""
+    final_value: float
+    """What the critic expected after the last step; 0 where the episode terminated."""
+    fps: int
+    fingerprint: str
+    settings: Mapping[str, Any]
+    """The config the episode was played with."""
+    versions: Mapping[str, str]
+    action_kind: str = "discrete"
+    """discrete, multi_discrete, binary or box."""
+    nvec: tuple[int, ...] = ()
+    """Choices of each part of a discrete or multi_discrete action."""
+    stacks: Mapping[str, int] = field(default_factory=dict)
+    """Leaves of the observation that show so many moments at once, the newest last."""
+    changes: tuple[str, ...] = ()
+    """Settings that were changed for this episode, as `env.sticky=0.25`."""
+    warnings: tuple[str, ...] = ()
+    """What could not be had, in one sentence each: no pictures, no names."""
+
+    @property
+    def step(self) -> int:
+        """Env steps of the checkpoint that played; 0 without one."""
+        return int(self.checkpoint.removeprefix("step-") or 0)
+
+
+class Frames(Sequence[bytes]):
+    """JPEG pictures: `frames[t]` is what stood on the screen when step t was decided."""
+
+    def __init__(self, pictures: Sequence[bytes] = (), final: bytes = b"") -> None:
+        self._pictures = pictures
+        self._final = final
+
+    def __len__(self) -> int:
+        return len(self._pictures)
+
+    def __getitem__(self, step: Any) -> Any:
+        return self._pictures[step]
+
+    @property
+    def final(self) -> bytes:
+        """After the last step; empty where nobody looked."""
+        return self._final
+
+
+class _Zipped(Frames):
+    """Pictures in a zip, read one at a time; the file is open only while it is read."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+        with zipfile.ZipFile(path) as archive:
+            places = {i.filename: (i.header_offset, i.file_size) for i in archive.infolist()}
+        self._last = places.pop("final.jpg", None)
+        self._places = [places[name] for name in sorted(places)]
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, step: Any) -> Any:
+        if isinstance(step, slice):
+            return [self._read(place) for place in self._places[step]]
+        return self._read(self._places[step])
+
+    @property
+    def final(self) -> bytes:
+        return self._read(self._last) if self._last else b""
+
+    def _read(self, place: tuple[int, int]) -> bytes:
+        offset, size = place
+        with _reading(self._path), self._path.open("rb") as file:
+            file.seek(offset)
+            header = file.read(_LOCAL_HEADER)
+            name, extra = struct.unpack("<HH", header[26:])
+            file.seek(name + extra, 1)
+            return file.read(size)
+
+
+class _Columns(Mapping[str, Array]):
+    """Arrays of an npz, each read when it is asked for: observations are large."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read: dict[str, Array] = {}
+        with _reading(path), zipfile.ZipFile(path) as archive:
+            self._names = [name.removesuffix(".npy") for name in archive.namelist()]
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._read:
+            with _reading(self._path), np.load(self._path, allow_pickle=False) as arrays:
+                self._read[name] = arrays[name]
+        return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One episode; every column has a row per step."""
+
+    meta: Meta
+    columns: Mapping[str, Array]
+    frames: Frames = field(default_factory=Frames)
+
+    @property
+    def observations(self) -> dict[str, Array]:
+        """What the network saw, by leaf, [T, …]."""
+        return {
+            name.removeprefix("obs/"): self.columns[name]
+            for name in self.columns
+            if name.startswith("obs/")
+        }
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def place(run: Run, meta: Meta) -> Path:
+    """Where a trace belongs in a run; `save` adds a number if there is one already."""
+    return run.folder / FOLDER / f"{meta.step:09d}-seed{meta.seed}-{meta.mode}"
+
+
+def save(trace: Trace, folder: Path) -> Path:
+    """Write a trace, whole or not at all; returns where: `folder`, or with `-2`, `-3`, … added."""
+    check(trace)
+    draft = draft_of(folder)
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        draft.mkdir(parents=True)
+        write_json(draft / "trace.json", {"version": VERSION, **asdict(trace.meta)})
+        with (draft / "arrays.npz").open("wb") as file:
+            arrays: dict[str, Any] = {name: trace.columns[name] for name in trace.columns}
+            np.savez_compressed(file, **arrays)
+        if len(trace.frames):
+            _write_frames(draft / "frames.zip", trace.frames)
+        return _settle(draft, folder)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _settle(draft: Path, folder: Path) -> Path:
+    """Give a finished folder the first free name."""
+    number = 1
+    while True:
+        there = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
+        number += 1
+        if there.exists():
+            continue
+        try:
+            replace(draft, there)
+        except OSError:
+            if there.exists():  # somebody was quicker
+                continue
+            raise
+        return there
+
+
+def _write_frames(path: Path, frames: Frames) -> None:
+    pictures = {f"{t:06d}.jpg": frames[t] for t in range(len(frames))}
+    if frames.final:
+        pictures["final.jpg"] = frames.final
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name, picture in pictures.items():
+            archive.writestr(zipfile.ZipInfo(name, _EARLIEST), picture)
+
+
+def load(folder: Path) -> Trace:
+    """A trace that was saved; arrays and pictures are read when asked for."""
+    path = folder / "trace.json"
+    with _reading(folder):
+        data = read_json(path)
+        if data["version"] > VERSION:
+            raise ValueError(f"version {data['version']} is newer than {VERSION}; update Spotter")
+        known = {f.name for f in fields(Meta)}
+        entries = {key: _frozen(value) for key, value in data.items() if key in known}
+        frames = folder / "frames.zip"
+        return Trace(
+            Meta(**entries),
+            _Columns(folder / "arrays.npz"),
+            _Zipped(frames) if frames.exists() else Frames(),
+        )
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def listing(run: Run) -> list[Path]:
+    """Folders of a run's traces, newest first."""
+    found: list[tuple[float, Path]] = []
+    try:
+        folders = list((run.folder / FOLDER).iterdir())
+    except OSError:
+        return []
+    for folder in folders:
+        if NAME.fullmatch(folder.name):
+            try:
+                found.append(((folder / "trace.json").stat().st_mtime, folder))
+            except OSError:
+                continue  # deleted meanwhile, or no trace
+    return [folder for _, folder in sorted(found, reverse=True)]
+
+
+def find(run: Run, name: str) -> Path:
+    """The folder of one trace of a run; a name that is none reaches no file."""
+    folder = run.folder / FOLDER / name
+    if not NAME.fullmatch(name) or not (folder / "trace.json").is_file():
+        raise UserError(f"run {run.id} has no episode '{name}'")
+    return folder
+
+
+def check(trace: Trace) -> None:
+    """A trace that contradicts itself is a mistake of whoever made it."""
+    meta = trace.meta
+    assert meta.mode in MODES and meta.end in ENDS, f"unknown mode or end: {meta.mode}, {meta.end}"
+    assert meta.length > 0, "a trace has at least one step"
+    for name, column in trace.columns.items():
+        assert len(column) == meta.length, f"{name} has {len(column)} rows, not {meta.length}"
+    assert len(trace.frames) in (0, meta.length), "a picture for each step, or none"
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Whatever a damaged or deleted trace makes go wrong is one sentence about it."""
+    try:
+        yield
+    except UserError:
+        raise
+    except _UNREADABLE as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(f"{path} cannot be read: {type(error).__name__}: {reason}") from error
+
+
+# --- words and rows ------------------------------------------------------------------------------
+
+_MOST_NUMBERS: Final = 32  # of an observation leaf in a table; pictures stay out
+
+
+def action_label(trace: Trace, step: int) -> str:
+    """What was done at a step, in words."""
+    return label(trace.meta, trace.columns["action"][step])
+
+
+def label(meta: Meta, action: Array) -> str:
+    """An action in words; numbers where there are no names."""
+    names = meta.action_names
+    if meta.action_kind == "discrete":
+        chosen = int(action)
+        return names[chosen] if 0 <= chosen < len(names) else str(chosen)
+    values = np.ravel(action)
+    named = len(names) == len(values)
+    if meta.action_kind == "box":
+        each = [f"{names[i]} {v:+.2f}" if named else f"{v:+.2f}" for i, v in enumerate(values)]
+        return "  ".join(each)
+    if meta.action_kind == "binary":
+        pressed = [names[i] if named else str(i) for i in np.flatnonzero(values)]
+        return " + ".join(pressed) or "nothing"
+    return ", ".join(f"{names[i]} {v}" if named else str(v) for i, v in enumerate(values))
+
+
+def choices(meta: Meta) -> tuple[str, ...]:
+    """Names of the columns of `probability` and `mask`."""
+    names, nvec = meta.action_names, meta.nvec
+    if meta.action_kind != "multi_discrete":
+        return names
+    parts = names if len(names) == len(nvec) else tuple(str(i) for i in range(len(nvec)))
+    return tuple(f"{part} {i}" for part, n in zip(parts, nvec, strict=True) for i in range(n))
+
+
+def stack_labels(trace: Trace, path: str, step: int) -> list[tuple[int | None, str]]:
+    """For each moment a stacked leaf shows, oldest first: its step and what was done there.
+
+    (None, "") for what fills the stack before the episode began.
+    """
+    depth = trace.meta.stacks.get(path, 1)
+    moments = range(step - depth + 1, step + 1)
+    return [(t, action_label(trace, t)) if t >= 0 else (None, "") for t in moments]
+
+
+def table(trace: Trace, more: Mapping[str, Array] | None = None) -> list[list[Any]]:
+    """Rows for a CSV file, the header first; `more` are further columns [T].
+
+    Pictures and long vectors stay out. What `advantages.judged` found goes in as
+    `table(trace, judged(trace).columns())`.
+    """
+    columns: dict[str, Sequence[Any]] = {
+        "step": range(trace.meta.length),
+        "action": [action_label(trace, t) for t in range(trace.meta.length)],
+    }
+    parts = {"part": trace.meta.parts, "info": trace.meta.info, "probability": choices(trace.meta)}
+    parts["mask"] = parts["probability"]
+    for name in sorted(trace.columns, key=_order):
+        column = trace.columns[name]
+        key = "choice" if name == "action" else name
+        columns |= _flat(key, column, parts.get(name, ()))
+    columns |= {name: column.tolist() for name, column in (more or {}).items()}
+    return [list(columns), *(list(row) for row in zip(*columns.values(), strict=True))]
+
+
+_COLUMNS: Final = (
+    "action", "reward", "training_reward", "value", "log_prob", "greedy", "probability", "mask",
+    "part", "info",
+)  # fmt: skip
+
+
+def _order(name: str) -> tuple[int, str]:
+    return (_COLUMNS.index(name) if name in _COLUMNS else len(_COLUMNS), name)
+
+
+def _flat(name: str, column: Array, names: Sequence[str]) -> dict[str, list[Any]]:
+    """A column per number."""
+    if column.ndim == 1:
+        return {name: column.tolist()}
+    flat = column.reshape(len(column), -1)
+    if flat.shape[1] > _MOST_NUMBERS and not names:
+        return {}
+    labels = names if len(names) == flat.shape[1] else range(flat.shape[1])
+    return {f"{name}/{label}": flat[:, i].tolist() for i, label in enumerate(labels)}

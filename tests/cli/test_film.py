@@ -1,0 +1,43 @@
+"""`spotter film`."""
+
+from pathlib import Path
+
+import av
+import pytest
+
+from tests.traces.making import saved
+
+
+@pytest.fixture
+def run(make_config):
+    return saved(make_config("CartPole-v1", seed=1), updates=2)
+
+
+def test_the_film_is_made_and_named(spotter, run):
+    ran = spotter("film", "@last", "--size", "320x320", "--fps", "10", "--seconds", "15")
+    assert ran.code == 0, ran.err
+    *stages, last = ran.out.splitlines()
+    assert [line.split(" env step")[0].strip() for line in stages] == ["0", "128"]
+    assert all("score" in line and "episode" in line for line in stages)
+    path = Path(last.split(" (")[0])
+    assert path == run.folder / "videos" / "film-320x320.mp4"
+    assert last.endswith(" s, 320x320)")
+    assert "filming 2 of 2: 128 env steps" in ran.err
+    with av.open(str(path)) as container:
+        assert container.streams.video[0].width == 320
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("nothing",), "there is no run 'nothing'"),
+        (("@last", "--size", "wide"), "--size is 1280x720 or 1080x1920 or 1080x1080, not 'wide'"),
+        (("@last", "--seconds", "3"), "--seconds 3 is too short for 2 checkpoints"),
+        (("@last", "--fps", "many"), "invalid value for '--fps'"),
+        (("@last", "--sise", "1x1"), "did you mean"),
+    ],
+)
+def test_mistakes_are_one_sentence(spotter, run, args, sentence):
+    ran = spotter("film", *args)
+    assert ran.code == 2
+    assert sentence in ran.err and len(ran.err.strip().splitlines()) == 1

@@ -1,0 +1,167 @@
+"""`spotter inspect`: a table of decisions, a saved trace, and one sentence for mistakes."""
+
+import csv
+import json
+
+import pytest
+
+from spotter.traces.format import listing, load
+from tests.traces.making import saved
+from tests.traces.odd import ID as ODD
+
+CLASSIC = {"family": "classic"}
+REWARD = {"signals": [{"source": "step_penalty", "weight": 0.1}]}
+
+
+@pytest.fixture
+def run(make_config):
+    return saved(make_config("CartPole-v1", env={**CLASSIC, "time_limit": 60}, reward=REWARD))
+
+
+def test_an_episode_as_a_table(spotter, run):
+    ran = spotter("inspect", "@last", "--seed", "3", "--sampled")
+    assert ran.code == 0, ran.err
+    folder = listing(run)[0]
+    trace = load(folder)
+    head, summary, *lines = ran.out.splitlines()
+    assert head == f"CartPole-v1: run {run.id}, step-000000000, sampled, seed 3"
+    assert summary.startswith(f"score {trace.meta.score:.0f} in {trace.meta.length} steps")
+    assert summary.endswith("gamma 0.99, lambda 0.95")
+    names, first = lines[0].split("\t"), lines[1].split("\t")
+    row = dict(zip(names, first, strict=True))
+    assert row["step"] == "0"
+    assert row["action"] in ("push left", "push right")
+    assert row["p"] == "0.50"
+    assert (row["reward"], row["env"], row["step_penalty"]) == ("1", "1", "-0.1")
+    assert row["score"] == "1"
+    rows = [line.split("\t") for line in lines[1:] if "\t" in line]
+    assert len(rows) == trace.meta.length <= 40, "a short episode is shown whole"
+    for step, cells in enumerate(rows):
+        assert ("not greedy" in cells[-1]) == (not trace.columns["greedy"][step])
+    assert "terminated" in rows[-1][-1]
+    assert lines[-1] == f"saved: {folder}"
+
+
+def test_a_long_episode_shows_what_stands_out_and_says_what_was_left_out(spotter, run):
+    ran = spotter("inspect", "@last", "env.time_limit=null", "env.kwargs.sutton_barto_reward=true")
+    assert ran.code == 0, ran.err
+    trace = load(listing(run)[0])
+    assert trace.meta.length > 40
+    assert "with env.time_limit=null, env.kwargs.sutton_barto_reward=true" in ran.out
+    rows = [line.split("\t") for line in ran.out.splitlines() if "\t" in line][1:]
+    shown = [cells for cells in rows if not cells[0].startswith("…")]
+    left_out = sum(int(cells[0].split()[1]) for cells in rows if cells[0].startswith("…"))
+    assert len(shown) + left_out == trace.meta.length
+    assert shown[-1][0] == str(trace.meta.length - 1)
+    assert "rare reward" in shown[-1][-1], "the fall costs 1, everything before it nothing"
+    assert f"shown are {len(shown)} of {trace.meta.length} steps" in ran.out
+
+
+def test_other_gamma_and_lambda(spotter, run):
+    ran = spotter("inspect", "@last", "--gamma", "0", "--lambda", "0.5")
+    assert "gamma 0, lambda 0.5" in ran.out
+    rows = [line.split("\t") for line in ran.out.splitlines() if "\t" in line]
+    row = dict(zip(rows[0], rows[1], strict=True))
+    assert row["return"] == "0.9", "this step's pay alone"
+    assert load(listing(run)[0]).meta.gamma == 0.99
+
+
+def test_all_about_one_step(spotter, run):
+    ran = spotter("inspect", "@last", "--step", "2")
+    assert ran.code == 0, ran.err
+    cells = dict(line.split("\t") for line in ran.out.splitlines() if "\t" in line)
+    assert cells["step"] == "2"
+    assert cells["p push left"].startswith("0.")
+    assert cells["part step_penalty"] == "-0.1"
+    assert len(cells["sees obs"].split(", ")) == 4
+    assert {"value", "reward", "training reward", "cumulative", "return", "gae"} <= set(cells)
+
+
+def test_every_step_as_csv(spotter, run, tmp_path):
+    path = tmp_path / "episode.csv"
+    ran = spotter("inspect", "@last", "--csv", str(path), "--seed", "9")
+    assert f"every step: {path}" in ran.out
+    trace = load(listing(run)[0])
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == trace.meta.length
+    assert float(rows[-1]["cumulative"]) == trace.meta.score
+    assert float(rows[0]["gae"]) != 0
+    assert spotter("inspect", "@last", "--csv", str(tmp_path / "no" / "x.csv")).code == 2
+
+
+def test_several_episodes_and_the_audit(spotter, run, tmp_path):
+    path = tmp_path / "all.csv"
+    ran = spotter(
+        "inspect", "@last", "--episodes", "3", "--seed", "5", "--audit", "--csv", str(path)
+    )
+    assert ran.code == 0, ran.err
+    assert [load(f).meta.seed for f in reversed(listing(run))] == [5, 6, 7]
+    rows = [line.split("\t") for line in ran.out.splitlines() if "\t" in line]
+    assert [row[0] for row in rows[1:4]] == ["5", "6", "7"]
+    assert "mean score" in ran.out
+    audit = {row[0]: row for row in rows[5:]}
+    assert audit["env"][1] == "1"
+    assert audit["step_penalty"][1] == "-0.1"
+    assert audit["step_penalty"][7] == "9%", "0.1 of 1.1"
+    assert "training reward" in audit
+    with path.open(newline="", encoding="utf-8") as file:
+        seeds = {row["seed"] for row in csv.DictReader(file)}
+    assert seeds == {"5", "6", "7"}
+
+
+def test_json_holds_everything_a_program_wants(spotter, run):
+    ran = spotter("inspect", "@last", "--json", "--audit", "--seed", "3")
+    data = json.loads(ran.out)
+    (episode,) = data["episodes"]
+    assert episode["seed"] == 3
+    assert len(episode["steps"]) == episode["length"]
+    assert {"action", "value", "gae", "part/env"} <= set(episode["steps"][0])
+    assert load(listing(run)[0]).meta.score == episode["score"]
+    assert {part["name"] for part in data["audit"]} == {"env", "step_penalty", "training reward"}
+
+
+def test_json_has_no_nan(spotter, make_config):
+    saved(make_config(ODD))
+    text = spotter("inspect", "@last", "--json").out
+    assert "NaN" not in text
+    assert json.loads(text)["episodes"][0]["steps"][0]["info/bonus"] == "nan"
+
+
+def test_a_saved_episode_is_shown_again_without_playing(spotter, run):
+    first = spotter("inspect", "@last", "--seed", "3")
+    folder = listing(run)[0]
+    again = spotter("inspect", str(folder))
+    assert again.out == first.out
+    assert len(listing(run)) == 1
+    refused = spotter("inspect", str(folder), "--seed", "4")
+    assert refused.code == 2
+    assert "was played already" in refused.err
+
+
+def test_masks_and_fresh_weights(spotter, make_config):
+    kwargs = {"masks": True, "lengths": [4]}
+    saved(make_config("spotter.testing.scripted:Scripted-v0", env={"kwargs": kwargs}))
+    ran = spotter("inspect", "@last", "--untrained")
+    assert "fresh weights, untrained" in ran.out
+    assert ran.out.count("1 masked") == 4
+    assert "note: spotter.testing.scripted:Scripted-v0 gives no pictures" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (["nothing"], "there is no run 'nothing'"),
+        (["@last/step=77"], "has no checkpoint step=77; it has 0"),
+        (["@last", "--step", "500"], "--step should be from 0 to"),
+        (["@last", "--gamma", "2"], "gamma must be from 0 to 1, not 2"),
+        (["@last", "env.tiem_limit=3"], "time_limit"),
+        (["@last", "--episodes", "0"], "episodes"),
+    ],
+)
+def test_mistakes_are_one_sentence(spotter, run, args, sentence):
+    ran = spotter("inspect", *args)
+    assert ran.code == 2
+    assert sentence in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+    assert "--gamma" not in args or not listing(run), "nothing is played for nothing"

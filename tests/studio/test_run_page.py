@@ -1,0 +1,156 @@
+"""The run page in a real browser: charts, tabs, and everything that may happen under it."""
+
+import re
+import shutil
+import time
+
+import pytest
+
+from spotter.rundir.files import LineWriter
+from spotter.studio import told
+from spotter.studio.context import Context
+from spotter.studio.worker import Worker
+from tests.studio.making import ALERT, make_run, rows, start_server
+
+pytest.importorskip("playwright")
+from playwright.sync_api import expect
+
+
+@pytest.fixture(scope="module")
+def alerted(studio_runs):
+    """The run of `studio_runs` that has an alert."""
+    for path in studio_runs.iterdir():
+        events = path / "events.jsonl"
+        if events.is_file() and ALERT["id"] in events.read_text():
+            return path.name
+    raise AssertionError
+
+
+def test_charts_tabs_and_switches(studio, alerted, page):
+    page.goto(f"{studio.url}run/{alerted}")
+    expect(page.locator("canvas").first).to_be_visible()
+    expect(page.get_by_text("share of each action in the rollout")).to_be_visible()
+    page.get_by_role("button", name="Losses").click()
+    expect(page.get_by_text("every loss divided by its largest size")).to_be_visible()
+    page.get_by_label("x axis").click()
+    page.get_by_role("option", name="vector steps").click()
+    page.get_by_role("slider", name="Smoothing").press("ArrowRight")
+
+    page.get_by_role("tab", name="Alerts").click()
+    expect(page.get_by_text(ALERT["advice"])).to_be_visible()
+    page.get_by_role("tab", name="Config").click()
+    expect(page.get_by_text("algo.lr", exact=True)).to_be_visible()
+    page.get_by_role("tab", name="Log").click()
+    expect(page.get_by_text(f"last line of {alerted}")).to_be_visible()
+    page.get_by_role("tab", name="Videos").click()
+    expect(page.get_by_text("No videos")).to_be_visible()
+    assert page.errors == []
+
+
+def test_a_real_run_has_checkpoints_with_certificates_and_a_report(studio, trained, page):
+    page.goto(f"{studio.url}run/{trained.id}")
+    page.get_by_role("tab", name="Checkpoints").click()
+    expect(page.get_by_text("over 2 episodes").first).to_be_visible()
+    with page.expect_popup() as popup:
+        page.get_by_role("link", name="Report").click()
+    expect(popup.value.get_by_text("CartPole-v1").first).to_be_visible()
+    assert (trained.folder / "report.html").is_file()
+
+
+def test_a_child_shows_what_changed_against_its_parent(studio, studio_runs, page):
+    context = Context(studio_runs, Worker())
+    child = next(run for path in studio_runs.iterdir() if (path / "run.json").is_file()
+                 and (run := context.run_of(path.name)).info()["parent"])  # fmt: skip
+    changes = {change.setting: change.after for change in told.parent_changes(context, child)}
+    assert changes == {"algo.lr": "0.0001"}
+    page.goto(f"{studio.url}run/{child.id}")
+    page.get_by_role("tab", name="Config").click()
+    expect(page.get_by_text("Changed against the run")).to_be_visible()
+    page.get_by_role("link", name=re.compile("forked from")).click()
+    page.wait_for_url(re.compile(child.info()["parent"]["run"]))
+
+
+def test_settings_have_their_origin(trained):
+    origins = {line.name: line.origin for line in told.settings(trained)}
+    assert origins["budget.env_steps"] == "command line"
+    assert origins["algo.clip"] == "variant ppo"
+    assert origins["env.restarts"] == "default"
+
+
+def test_five_thousand_updates_open_within_a_second(own_studio, page):
+    run = make_run(own_studio.runs, updates=5000)
+    page.goto(own_studio.url)  # libraries are in the browser's cache, as for any second page
+    expect(page.get_by_role("link", name=run.id)).to_be_visible()
+    page.goto(f"{own_studio.url}run/{make_run(own_studio.runs).id}")
+    expect(page.locator("canvas").first).to_be_visible()
+    best = 99.0
+    for _ in range(3):
+        page.goto("about:blank")
+        start = time.perf_counter()
+        page.goto(f"{own_studio.url}run/{run.id}")
+        page.locator("canvas").first.wait_for()
+        best = min(best, time.perf_counter() - start)
+    assert best < 1.0, best
+
+
+def test_new_updates_appear_by_themselves(own_studio, page):
+    run = make_run(own_studio.runs, updates=10, status="running")
+    page.goto(f"{own_studio.url}run/{run.id}")
+    updates = page.locator(".studio-facts > div", has_text="updates").locator(".studio-fact-value")
+    expect(updates).to_have_text("10")
+    with LineWriter(run.metrics_path) as lines:
+        for row in rows(30)[10:]:
+            lines.write({**row, "fresh/metric": 1.0})
+    expect(updates).to_have_text("30")
+    expect(page.get_by_role("button", name="Fresh")).to_be_visible()
+
+
+def test_a_run_deleted_under_the_page_is_one_sentence(own_studio, page):
+    run = make_run(own_studio.runs)
+    page.goto(f"{own_studio.url}run/{run.id}")
+    expect(page.locator("canvas").first).to_be_visible()
+    shutil.rmtree(run.folder)
+    expect(page.get_by_role("alert")).to_contain_text("This run is gone")
+    expect(page.locator("canvas").first).to_be_visible()  # what was seen last stays
+    page.get_by_role("tab", name="Config").click()
+    page.get_by_role("tab", name="Log").click()
+    expect(page.get_by_text("Nothing was printed yet")).to_be_visible()
+    page.get_by_role("button", name="Fork").click()
+    expect(page.get_by_role("alert").first).to_contain_text("This run is gone")
+    page.reload()
+    expect(page.get_by_role("alert")).to_contain_text("there is no run")
+    assert page.errors == []
+
+
+def test_a_server_that_restarts_finds_its_page_again(tmp_path, page):
+    home = tmp_path / "runs"
+    run = make_run(home)
+    server = start_server(home)
+    page.goto(f"{server.url}run/{run.id}")
+    expect(page.locator("canvas").first).to_be_visible()
+    port = server.port
+    server.stop()
+    again = start_server(home, port=port)
+    try:
+        page.wait_for_event("load", timeout=30_000)
+        expect(page.locator("canvas").first).to_be_visible()
+        page.get_by_role("tab", name="Log").click()
+        expect(page.get_by_text(f"last line of {run.id}")).to_be_visible()
+    finally:
+        again.stop()
+
+
+def test_a_run_that_does_not_exist_is_one_sentence(studio, page):
+    page.goto(f"{studio.url}run/20200101-000000-abcd")
+    expect(page.get_by_role("alert")).to_contain_text("there is no run")
+
+
+def test_damaged_runs_do_not_break_the_list(own_studio, page):
+    good = make_run(own_studio.runs)
+    broken = own_studio.runs / "broken"
+    broken.mkdir()
+    (broken / "run.json").write_text("{nonsense")
+    page.goto(own_studio.url)
+    expect(page.get_by_role("link", name=good.id)).to_be_visible()
+    page.goto(f"{own_studio.url}run/broken")
+    expect(page.get_by_role("alert")).to_contain_text("is not a run")

@@ -1,0 +1,145 @@
+"""The runs page in a real browser: lists, filters, sorts, starts, stops."""
+
+import re
+import time
+
+import pytest
+
+from tests.studio.making import make_run
+
+pytest.importorskip("playwright")
+from playwright.sync_api import expect
+
+ROWS = ".studio-table tbody tr"
+
+
+def test_it_lists_and_filters(studio, studio_runs, page):
+    page.goto(studio.url)
+    table = page.locator(ROWS)
+    expect(page.get_by_text("Acrobot-v1")).to_be_visible()
+    everything = table.count()
+    assert everything >= 4
+    assert page.locator(".studio-spark polyline").count() >= 4
+    expect(page.locator(".studio-tag", has_text="baseline")).to_be_visible()
+
+    page.get_by_label("Filter").fill("acrobot")
+    expect(table).to_have_count(1)
+    page.get_by_label("Filter").fill("tag=baseline")
+    expect(table).to_have_count(1)
+    page.get_by_label("Filter").fill("scoer>1")
+    expect(page.get_by_role("alert")).to_contain_text("did you mean")
+    page.get_by_label("Filter").fill("nothing-like-this")
+    expect(page.get_by_text("No run fits this filter")).to_be_visible()
+    page.get_by_label("Filter").fill("")
+    expect(table).to_have_count(everything)
+    assert page.errors == []
+
+
+def test_it_sorts_and_compares_what_is_selected(studio, page):
+    page.goto(studio.url)
+    page.get_by_role("columnheader", name="Score", exact=True).click()
+    first = page.locator(ROWS).first
+    expect(first).to_contain_text("Acrobot-v1")  # the lowest score
+    boxes = page.locator(f"{ROWS} .q-checkbox")
+    compare = page.get_by_role("button", name="Compare")
+    expect(compare).to_be_disabled()
+    boxes.nth(0).click()
+    boxes.nth(1).click()
+    expect(compare).to_have_text("Compare 2 runs")
+    compare.click()
+    page.wait_for_url(re.compile(r"/compare\?runs=[^,]+,[^,]+"))
+
+
+def test_an_empty_folder_says_what_to_do_and_runs_from_elsewhere_appear(own_studio, page):
+    page.goto(own_studio.url)
+    expect(page.get_by_text("spotter train CartPole-v1:ppo")).to_be_visible()
+    run = make_run(own_studio.runs)
+    expect(page.get_by_role("link", name=run.id)).to_be_visible()
+
+
+def test_start_watch_and_stop_a_run(own_studio, page):
+    """The main path: a form, live curves while it trains, a stop that asks and saves."""
+    page.goto(own_studio.url)
+    page.get_by_role("button", name="Start a run").click()
+    dialog = page.get_by_role("dialog")
+    settings = dialog.get_by_label("Settings to change")
+    expect(dialog.get_by_text("spotter train CartPole-v1:ppo")).to_be_visible()
+    settings.fill("algo.lrr=1")
+    dialog.get_by_role("button", name="Start", exact=True).click()
+    expect(dialog.get_by_role("alert")).to_contain_text("did you mean algo.lr")
+    assert not list(own_studio.runs.glob("2*"))
+
+    settings.fill("budget.env_steps=100000000\nenv.threshold=100000\neval.every_steps=null\n"
+                  "eval.episodes=1")  # fmt: skip
+    dialog.get_by_role("button", name="Start", exact=True).click()
+    page.wait_for_url(re.compile(r"/run/2"), timeout=90_000)
+    expect(page.locator(".studio-status-running")).to_be_visible(timeout=30_000)
+    updates = page.locator(".studio-facts > div", has_text="updates").locator(".studio-fact-value")
+    expect(updates).not_to_have_text("0", timeout=30_000)
+    before = updates.inner_text()
+    expect(updates).not_to_have_text(before, timeout=30_000)  # live, nobody reloaded
+    assert page.locator("canvas").count() > 3
+
+    page.get_by_role("button", name="Stop").click()
+    question = page.get_by_role("dialog")
+    expect(question).to_contain_text("saves")
+    question.get_by_role("button", name="Cancel").click()
+    time.sleep(0.5)
+    expect(page.locator(".studio-status-running")).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop the run").click()
+    expect(page.locator(".studio-status")).to_have_text("interrupted", timeout=60_000)
+    page.get_by_role("tab", name="Checkpoints").click()
+    expect(page.get_by_text("latest").first).to_be_visible()
+    assert page.errors == []
+
+
+def test_a_setting_of_the_form_becomes_an_override(own_studio, page):
+    page.goto(own_studio.url)
+    page.get_by_role("button", name="Start a run").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("All settings").click()
+    dialog.get_by_text("budget", exact=True).click()
+    dialog.get_by_label("budget.env_steps").fill("777")
+    expect(dialog.get_by_text("budget.env_steps=777")).to_be_visible()
+
+
+def test_fifty_runs_open_quickly_and_many_pages_at_once(own_studio, page, chromium):
+    for _ in range(50):
+        make_run(own_studio.runs, updates=20)
+    page.goto(own_studio.url)
+    expect(page.get_by_text("1-25 of 50")).to_be_visible()
+    page.reload()  # what was read once is remembered
+    start = time.perf_counter()
+    page.reload()
+    expect(page.get_by_text("1-25 of 50")).to_be_visible()
+    assert time.perf_counter() - start < 5.0
+    others = [chromium.new_page() for _ in range(5)]
+    for other in others:
+        other.goto(own_studio.url)
+    for other in others:
+        expect(other.get_by_text("1-25 of 50")).to_be_visible()
+        other.close()
+
+
+def test_it_works_by_keyboard_alone_in_the_dark_and_on_a_tablet(studio, page):
+    page.set_viewport_size({"width": 820, "height": 1180})
+    page.goto(studio.url)
+    expect(page.get_by_text("Acrobot-v1")).to_be_visible()
+    width = page.evaluate("document.documentElement.scrollWidth")
+    assert width <= 820
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    page.get_by_role("button", name="Light or dark").focus()
+    dark = page.evaluate("document.body.classList.contains('body--dark')")
+    page.keyboard.press("Enter")
+    page.wait_for_function(
+        f"document.body.classList.contains('body--dark') === {str(not dark).lower()}"
+    )
+    page.reload()  # remembered
+    page.wait_for_function(
+        f"document.body.classList.contains('body--dark') === {str(not dark).lower()}"
+    )
+    page.get_by_role("link", name=re.compile("^2")).first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/run/2"))

@@ -1,0 +1,113 @@
+"""Another action at a step: only where the replay goes the recorded way, and if it can be done."""
+
+import numpy as np
+import pytest
+
+from spotter.studio import viewer_branch, viewer_vision
+from spotter.studio.viewer_branch import check_same_way, other_action
+from spotter.studio.viewer_capture import telling
+from spotter.traces.format import Trace
+from spotter.types import UserError
+from tests.rundir.making import maker
+from tests.studio import episodes
+
+
+@pytest.fixture
+def run(make_config):
+    return maker(make_config)("CartPole-v1")
+
+
+def made(run, action, **more):
+    length = len(action)
+    columns = {
+        "action": np.array(action),
+        "probability": np.full((length, 5), 0.2),
+        "reward": np.arange(length, dtype=float),
+        "obs/obs": np.arange(length * 2, dtype=np.float32).reshape(length, 2),
+    }
+    return Trace(episodes.meta(run, length, nvec=(5,), **more), columns)
+
+
+def test_one_choice_is_made_otherwise(run):
+    assert other_action(made(run, [0, 4]), 1, 2) == 2
+    two_parts = made(run, [[1, 2], [0, 0]], action_kind="multi_discrete")
+    two_parts = Trace(episodes.meta(run, 2, action_kind="multi_discrete", nvec=(2, 3)),
+                      two_parts.columns)  # fmt: skip
+    assert other_action(two_parts, 0, 4).tolist() == [1, 2]
+    assert other_action(two_parts, 0, 2).tolist() == [1, 0]
+    assert other_action(two_parts, 0, 0).tolist() == [0, 2]
+    buttons = made(run, [[1, 0, 0, 0, 1]], action_kind="binary")
+    assert other_action(buttons, 0, 0).tolist() == [0, 0, 0, 0, 1]
+    assert buttons.columns["action"][0, 0] == 1, "the trace stays as it is"
+
+
+def test_what_cannot_be_done_is_refused(run):
+    trace = made(run, [0, 4])
+    for step, column in ((0, 9), (7, 0), (-1, 0)):
+        with pytest.raises(UserError, match="has no choice"):
+            other_action(trace, step, column)
+    masked = Trace(trace.meta, {**trace.columns, "mask": np.zeros((2, 5), bool)})
+    with pytest.raises(UserError, match="masked"):
+        other_action(masked, 0, 1)
+    numbers = {key: value for key, value in trace.columns.items() if key != "probability"}
+    with pytest.raises(UserError, match="are numbers"):
+        other_action(Trace(trace.meta, numbers), 0, 0)
+
+
+def test_a_replay_that_goes_another_way_is_refused(run):
+    old = made(run, [0, 1, 2, 3])
+
+    def replayed(name, step):
+        columns = {key: value.copy() for key, value in old.columns.items()}
+        columns[name][step] += 1
+        return Trace(old.meta, columns)
+
+    check_same_way(old, old, 3)
+    check_same_way(old, replayed("obs/obs", 3), 2)
+    check_same_way(old, replayed("reward", 2), 2)
+    with pytest.raises(UserError, match=r"step 2 of this episode.*something else at step 2"):
+        check_same_way(old, replayed("obs/obs", 2), 2)
+    with pytest.raises(UserError, match="another reward at step 1"):
+        check_same_way(old, replayed("reward", 1), 2)
+    with pytest.raises(UserError, match="ended before"):
+        check_same_way(old, made(run, [0, 1]), 2)
+
+
+def test_reports_come_now_and_then():
+    heard = []
+    tell = telling(lambda steps: heard.append(steps) or steps < 100)
+    assert [tell(step) for step in (1, 49, 50, 51, 100)] == [True, True, True, True, False]
+    assert heard == [50, 100]
+    assert telling(None) is None
+
+
+def test_what_mattered_lights_up():
+    seen = np.full((2, 3, 4), 100, np.uint8)
+    sizes = np.zeros((2, 3, 4), np.uint8)
+    sizes[1, 0, 0] = 255
+    image = viewer_vision.glowing(seen, sizes)
+    assert image.shape == (3, 8, 3)
+    assert image[0, 4].tolist() == [255, 115, 13]
+    assert len({tuple(pixel) for pixel in image.reshape(-1, 3).tolist()}) == 2
+
+
+@pytest.mark.parametrize(
+    ("count", "height", "width"), [(1, 5, 5), (32, 8, 32), (64, 7, 7), (3, 2, 9)]
+)
+def test_a_mosaic_holds_every_picture(count, height, width):
+    images = np.arange(1, count + 1, dtype=np.uint8)[:, None, None] + np.zeros(
+        (1, height, width), np.uint8
+    )
+    sheet = viewer_vision.mosaic(images)
+    assert set(range(1, count + 1)) <= set(np.unique(sheet).tolist())
+
+
+def test_no_torch_until_a_policy_is_asked_for():
+    import subprocess
+    import sys
+
+    modules = "spotter.studio.pages.inspector, spotter.studio.pages.compare, " + ", ".join(
+        module.__name__ for module in (viewer_branch, viewer_vision)
+    )
+    code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
