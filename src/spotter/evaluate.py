@@ -83,7 +83,7 @@ class Evaluator:
         self, vector: VectorEnv, policy: Policy, env_seeds: Sequence[int], stream: str
     ) -> tuple[list[Episode], tuple[Array, ...]]:
         config = self._config.eval
-        act = _actor(policy, seeding.integer(self._config.seed, stream), config.deterministic)
+        act = actor(policy, seeding.integer(self._config.seed, stream), config.deterministic)
         vector.reset(env_seeds)
         left = np.array(episodes_per_copy(config.episodes, self._count))
         first = _FirstEpisodes(self._count)
@@ -111,7 +111,7 @@ class Evaluator:
         self.close()
 
 
-def _actor(policy: Policy, seed: int, deterministic: bool) -> Callable[[Buffers], Array]:
+def actor(policy: Policy, seed: int, deterministic: bool) -> Callable[[Buffers], Array]:
     """From what copies show to what they shall do, by the policy's own engine."""
     device = next(policy.parameters()).device
     generator = torch.Generator(device=device).manual_seed(seed)
@@ -205,11 +205,11 @@ def _once(
     config: RunConfig, how: Mapping[str, Any], policy: Policy, seeds: Seeds = "test"
 ) -> Evaluation:
     with Evaluator(validate(merge(config.as_data(), {"eval": how}))) as evaluator:
-        _check_fits(policy.spaces, evaluator.spaces)
+        check_fits(policy.spaces, evaluator.spaces)
         return evaluator.run(policy, 0, seeds)
 
 
-def _check_fits(own: Spaces, there: Spaces) -> None:
+def check_fits(own: Spaces, there: Spaces) -> None:
     """Whether a policy can see and act there at all."""
     sees, shown = (
         {path: (leaf.kind, leaf.shape, leaf.nvec) for path, leaf in spaces.observation.items()}

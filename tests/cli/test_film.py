@@ -31,8 +31,8 @@ def test_the_film_is_made_and_named(spotter, run):
     ("args", "sentence"),
     [
         (("nothing",), "there is no run 'nothing'"),
-        (("@last", "--size", "wide"), "--size is 1280x720 or 1080x1920 or 1080x1080, not 'wide'"),
-        (("@last", "--seconds", "3"), "--seconds 3 is too short for 2 checkpoints"),
+        (("@last", "--size", "wide"), "a size is 1280x720 or 1080x1920 or 1080x1080, not 'wide'"),
+        (("@last", "--seconds", "3"), "3 seconds are too short for 2 checkpoints"),
         (("@last", "--fps", "many"), "invalid value for '--fps'"),
         (("@last", "--sise", "1x1"), "did you mean"),
     ],

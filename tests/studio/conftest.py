@@ -1,6 +1,7 @@
 """A folder of finished runs, a running server over it, and a page in Chromium."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -47,18 +48,25 @@ def studio(studio_runs):
     server.stop()
 
 
-@pytest.fixture
-def own_studio(tmp_path):
-    """A server over an empty folder of one's own, for tests that start, stop or delete runs."""
-    home = tmp_path / "runs"
-    home.mkdir()
-    server = start_server(home, cwd=tmp_path)
+@pytest.fixture(scope="session")
+def _spare(tmp_path_factory):
+    """A second server; starting one takes longer than most tests."""
+    folder = tmp_path_factory.mktemp("spare")
+    server = start_server(folder / "runs", cwd=folder)
     yield server
     server.stop()
-    for run in map(Run, home.glob("*-*")):  # runs outlast the server; a failing test's must not
+
+
+@pytest.fixture
+def own_studio(_spare):
+    """A server over an empty folder of one's own, for tests that start, stop or delete runs."""
+    _spare.runs.mkdir(exist_ok=True)
+    yield _spare
+    for run in map(Run, _spare.runs.glob("2*")):  # runs outlast what started them
         info = run.info()
         if info["status"] == "running" and info["pid"] != os.getpid():
-            os.kill(info["pid"], signal.SIGTERM)
+            os.kill(info["pid"], signal.SIGKILL)
+    shutil.rmtree(_spare.runs)
 
 
 @pytest.fixture(scope="module")  # its event loop would be in the way of other modules' own

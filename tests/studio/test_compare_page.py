@@ -9,7 +9,9 @@ from spotter.config import validate
 from spotter.rundir.files import LineWriter
 from spotter.rundir.run import Run
 from spotter.studio import compare_charts
-from spotter.studio.groups import Group, Kin
+from spotter.studio.compare_rows import Shelf
+from spotter.studio.groups import Curve, Group, Kin
+from spotter.studio.series import Histories
 from tests.studio.making import make_run, rows
 
 OPTIONS = """() =>
@@ -122,6 +124,38 @@ def test_a_metric_nobody_wrote_is_a_sentence(page, visit, seeds):
     assert "none of these runs has written no/such" in page.inner_text("[role=alert]")
 
 
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def test_rows_are_what_parsing_gives(tmp_path):
+    run = make_run(tmp_path, updates=150)
+    found = Shelf().of(run)
+    history = Histories().of(run)
+    assert set(found.keys) == set(history.keys)
+    for key in ("train/score", "eval/score", "run/progress", "info/key39/mean", "no/such"):
+        steps, values = history.curve(key)
+        np.testing.assert_array_equal(found.curve(key).env_steps, steps)
+        np.testing.assert_array_equal(found.curve(key).values, values)
+    assert "eval/score" in found
+    assert "no/such" not in found
+
+
+def test_rows_follow_a_run_and_pass_over_what_is_broken(tmp_path):
+    run, shelf = make_run(tmp_path, updates=3), Shelf()
+    assert shelf.of(run) is shelf.of(run)
+    before = shelf.of(run).version
+    with run.metrics_path.open("ab") as file:
+        file.write(b'{"update": 4, "env_steps": 9999, "train/score": "nan"}\nnonsense\n')
+        file.write(b'{"update": 5, "env_steps": 10000, "train/score": -7.5}\n{"update": 6, "env')
+    rows = shelf.of(run)
+    assert rows.version != before
+    curve = rows.curve("train/score")
+    assert (curve.env_steps[-1], curve.values[-1]) == (10000, -7.5)
+    assert curve.values.size == 4
+    run.metrics_path.unlink()
+    assert shelf.of(run).curve("train/score").values.size == 0
+
+
 # --- charts ---------------------------------------------------------------------------------------
 
 
@@ -133,7 +167,7 @@ class Many:
 
     def curve(self, key):
         steps = np.arange(5000.0) * 256
-        return steps, np.sin(steps / 1e4)
+        return Curve(steps, np.sin(steps / 1e4))
 
 
 def test_twenty_runs_of_five_thousand_updates_stay_light(tmp_path):
@@ -160,7 +194,7 @@ def test_a_band_below_zero_is_stacked_rightly(tmp_path):
             self.run = run
 
         def curve(self, key):
-            return np.array([0.0, 100.0]), lines[self.run]
+            return Curve(np.array([0.0, 100.0]), lines[self.run])
 
     curves = compare_charts.Curves({run: Low(run) for run in runs})
     group = Group("low", tuple(runs), (1, 2, 3))

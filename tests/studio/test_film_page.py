@@ -53,7 +53,7 @@ def test_what_makes_no_sense_is_one_sentence(trained, at):
     alert = page.get_by_role("alert")
     alert.wait_for(timeout=60_000)
     assert alert.inner_text() == (
-        "--seconds 12 is too short for 2 checkpoints; 14 would do, or fewer checkpoints"
+        "12 seconds are too short for 2 checkpoints; 14 would do, or fewer checkpoints"
     )
     assert page.get_by_role("button", name="Make the film").is_enabled()
 

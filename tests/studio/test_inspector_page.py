@@ -159,13 +159,13 @@ def test_masked_actions_and_unlikely_picks_are_marked(page, visit):
 
 def test_stacked_frames_carry_the_action_taken_when_they_were_seen(page, visit):
     trace = visit("pixels", step=2)
-    tiles = page.locator(".viewer-tiles div span").all_inner_texts()
+    tiles = page.locator(".viewer-tiles span").all_inner_texts()
     words = [traces.action_label(trace, step) for step in range(3)]
     assert tiles == ["before the start", *words]
-    before = picture(page, ".viewer-leaf img")
+    before = picture(page, ".viewer-tile img")
     page.keyboard.press("ArrowRight")
-    assert picture(page, ".viewer-leaf img") != before
-    size = "[document.querySelector('.viewer-leaf img').naturalWidth]"
+    assert picture(page, ".viewer-tile img") != before
+    size = "[document.querySelector('.viewer-tile img').naturalWidth]"
     assert page.evaluate(size) == [4 * 84]
 
 

@@ -3,6 +3,7 @@
 import json
 import struct
 
+import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync import client
 
@@ -11,11 +12,25 @@ from spotter.traces import format as traces
 READY_MS = 60_000  # torch has to be imported in a fresh process
 
 
-def start(page, studio, query: str = "") -> None:
-    """Open the page, press Start, and wait for the game."""
-    page.goto(f"{studio.url}play{query}")
+@pytest.fixture(scope="module")
+def seat(chromium, studio, trained):
+    """One page for most tests: every Start after the first one uses the process that is there."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.errors = []
+    page.on("pageerror", lambda error: page.errors.append(str(error)))
+    page.goto(f"{studio.url}play?run={trained.id}")
+    yield page
+    assert page.errors == []
+    context.close()
+
+
+def start(page, mode: str) -> None:
+    """Choose who plays, press Start, and wait for the game."""
+    page.locator(".play-mode").get_by_text(mode, exact=True).click()
     page.get_by_role("button", name="Start").click()
     page.wait_for_selector(".play-columns:visible", timeout=READY_MS)
+    wait_for(page, "+document.querySelector('[data-fact=episode]').textContent >= 1")
 
 
 def fact(page, name: str) -> int:
@@ -31,10 +46,9 @@ def episode_reaches(page, number: int) -> None:
     wait_for(page, f"+document.querySelector('[data-fact=episode]').textContent >= {number}")
 
 
-def test_play_01_a_person_plays_with_arrow_keys_and_play_04_the_counter_advances(
-    page, studio, trained
-):
-    start(page, studio, f"?run={trained.id}")
+def test_play_01_a_person_plays_with_arrow_keys_and_play_04_the_counter_advances(seat):
+    page = seat
+    start(page, "You")
     page.keyboard.down("ArrowRight")
     episode_reaches(page, 3)
     assert page.locator(".play-action").first.inner_text() == "you did push right"
@@ -42,37 +56,38 @@ def test_play_01_a_person_plays_with_arrow_keys_and_play_04_the_counter_advances
     page.keyboard.press("ArrowLeft")
     wait_for(page, "document.querySelector('.play-action').textContent.includes('push left')")
     assert page.locator(".play-past > span").count() >= 6, "two episodes are listed"
-    assert page.errors == []
 
 
-def test_the_agent_shows_what_it_thinks(page, studio, trained):
-    start(page, studio, f"?run={trained.id}&mode=agent")
+def test_the_agent_shows_what_it_thinks(seat):
+    page = seat
+    start(page, "The agent")
     page.wait_for_selector(".play-choice")
     names = page.locator(".play-choice .play-name").all_inner_texts()
     assert names == ["push left", "push right"]
     shares = [int(text.split()[0]) for text in page.locator(".play-percent").all_inner_texts()]
     assert 99 <= sum(shares) <= 101
     assert page.locator(".play-chosen").count() == 1
-    assert page.errors == []
 
 
-def test_a_recording_lands_in_the_episodes_of_the_run(page, studio, trained):
+def test_a_recording_lands_in_the_episodes_of_the_run(seat, trained):
+    page = seat
     before = set(traces.listing(trained))
-    start(page, studio, f"?run={trained.id}")
+    start(page, "You")
     page.get_by_role("button", name="Record").click()
     page.keyboard.down("ArrowLeft")
     page.wait_for_selector(".play-kept", timeout=READY_MS)
+    page.keyboard.up("ArrowLeft")
     new = [path for path in traces.listing(trained) if path not in before]
     assert new and all("human" in path.name for path in new)
     trace = traces.load(new[-1])
     assert trace.meta.mode == "human"
     assert trace.meta.score == trace.meta.length
     assert len(trace.frames) == trace.meta.length
-    assert page.errors == []
 
 
-def test_pause_step_and_step_by_step(page, studio, trained):
-    start(page, studio, f"?run={trained.id}&mode=agent")
+def test_pause_and_single_steps(seat):
+    page = seat
+    start(page, "The agent")
     page.get_by_role("button", name="Pause").click()
     page.get_by_role("button", name="Go on").wait_for()
     page.wait_for_timeout(200)
@@ -83,25 +98,29 @@ def test_pause_step_and_step_by_step(page, studio, trained):
     wait_for(page, f"+document.querySelector('[data-fact=step]').textContent != {stood}")
 
 
-def test_play_05_human_and_agent_race_side_by_side(page, studio, trained):
-    start(page, studio, f"?run={trained.id}&mode=race")
+def test_play_05_human_and_agent_race_side_by_side(seat):
+    page = seat
+    start(page, "Race")
     page.keyboard.down("ArrowRight")
     assert page.locator(".play-canvas").count() == 2
     who = page.locator(".play-who > span:first-child").all_inner_texts()
     assert who == ["You", "Agent"]
     episode_reaches(page, 2)
+    page.keyboard.up("ArrowRight")
     assert ":" in page.locator(".play-past .studio-number").first.inner_text()
 
 
 def test_turn_games_wait_and_masked_choices_are_marked(page, studio):
-    start(page, studio, "?recipe=Taxi-v4&mode=untrained")
-    page.wait_for_selector(".play-choice")
+    page.goto(f"{studio.url}play?recipe=Taxi-v4")
+    start(page, "Untrained")
+    page.wait_for_selector(".play-masked")
     assert page.locator(".play-masked .play-percent").first.inner_text() == "masked"
-    start(page, studio, "?recipe=FrozenLake-v1")
+    start(page, "You")
     assert "waits for you" in page.locator(".play-hint").inner_text()
     assert fact(page, "step") == 0
-    page.keyboard.press("ArrowDown")
-    wait_for(page, "+document.querySelector('[data-fact=step]').textContent == 1")
+    for key in ("ArrowDown", "ArrowUp"):  # one of them is free at any place
+        page.keyboard.press(key)
+    wait_for(page, "+document.querySelector('[data-fact=step]').textContent >= 1")
     assert page.get_by_role("button", name="Record").is_disabled(), "a recipe keeps nothing"
 
 

@@ -1,10 +1,10 @@
-"""Another action at a step: only where the replay goes the recorded way, and if it can be done."""
+"""Another action at a step: from a click on a probability to what can be done there."""
 
 import numpy as np
 import pytest
 
 from spotter.studio import viewer_branch, viewer_vision
-from spotter.studio.viewer_branch import check_same_way, other_action
+from spotter.studio.viewer_branch import other_action
 from spotter.studio.viewer_capture import telling
 from spotter.traces.format import Trace
 from spotter.types import UserError
@@ -52,25 +52,6 @@ def test_what_cannot_be_done_is_refused(run):
     numbers = {key: value for key, value in trace.columns.items() if key != "probability"}
     with pytest.raises(UserError, match="are numbers"):
         other_action(Trace(trace.meta, numbers), 0, 0)
-
-
-def test_a_replay_that_goes_another_way_is_refused(run):
-    old = made(run, [0, 1, 2, 3])
-
-    def replayed(name, step):
-        columns = {key: value.copy() for key, value in old.columns.items()}
-        columns[name][step] += 1
-        return Trace(old.meta, columns)
-
-    check_same_way(old, old, 3)
-    check_same_way(old, replayed("obs/obs", 3), 2)
-    check_same_way(old, replayed("reward", 2), 2)
-    with pytest.raises(UserError, match=r"step 2 of this episode.*something else at step 2"):
-        check_same_way(old, replayed("obs/obs", 2), 2)
-    with pytest.raises(UserError, match="another reward at step 1"):
-        check_same_way(old, replayed("reward", 1), 2)
-    with pytest.raises(UserError, match="ended before"):
-        check_same_way(old, made(run, [0, 1]), 2)
 
 
 def test_reports_come_now_and_then():

@@ -165,13 +165,13 @@ def test_plain_data_for_another_process(trained, tmp_path):
 @pytest.mark.parametrize(
     ("how", "sentence"),
     [
-        ({"size": "large"}, "--size is 1280x720 or 1080x1920 or 1080x1080, not 'large'"),
-        ({"size": "1281x720"}, "--size 1281x720: both sides must be even"),
+        ({"size": "large"}, "a size is 1280x720 or 1080x1920 or 1080x1080, not 'large'"),
+        ({"size": "1281x720"}, "size 1281x720: both sides must be even"),
         ({"size": "100x100"}, "between 320 and 3840"),
-        ({"checkpoints": 0}, "--checkpoints should be 1 or more, not 0"),
-        ({"seconds": 5}, "--seconds 5 is too short for "),
-        ({"seconds": float("nan")}, "--seconds should be between 0 and 3600"),
-        ({"fps": 500}, "--fps should be between 10 and 60, not 500"),
+        ({"checkpoints": 0}, "checkpoints should be 1 or more, not 0"),
+        ({"seconds": 5}, "5 seconds are too short for "),
+        ({"seconds": float("nan")}, "seconds should be between 0 and 3600"),
+        ({"fps": 500}, "fps should be between 10 and 60, not 500"),
         ({"seed": -1}, "a seed is a whole number from 0 to 2147483647, not -1"),
         ({"out": "film.gif"}, "a film is an .mp4 file, and 'film.gif' is not named like one"),
     ],
@@ -366,3 +366,4 @@ def test_long_runs_are_drawn_from_means(trained, tmp_path):
     curve = plan.curve(Run(Path(folder)), None)
     assert len(curve.steps) == 600 and curve.label == "score in training"
     assert (curve.steps[0], curve.steps[-1], curve.end) == (0, 4999, 4999)
+    assert plan.curve(Run(Path(folder)), None, until=9000).end == 9000

@@ -133,12 +133,12 @@ def test_keys_of_ones_own():
     keys, names = keys_of("Taxi-v4", {"K": "pick up", "j": 0})
     assert names[int(keys.action(frozenset({"k"})))] == "pick up"
     assert names[int(keys.action(frozenset({"j"})))] == "south"
-    with pytest.raises(UserError, match="'pik up'.*pick up"):
+    with pytest.raises(UserError, match=r"'pik up'.*pick up"):
         keys_of("Taxi-v4", {"k": "pik up"})
 
 
 def test_the_legend_names_every_key_once():
     keys, _ = keys_of("ALE/Pong-v5")
-    legend = dict((what, held) for held, what in keys.legend())
+    legend = {what: held for held, what in keys.legend()}
     assert set(legend) == {"left", "right", "fire"}
     assert "space" in legend["fire"]

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from spotter.config import resolve
-from spotter.training import train
 from spotter.rundir.run import Run
 from spotter.traces import format as traces
 from spotter.traces.play import Game, Session, race
+from spotter.training import train
 from spotter.types import UserError
 
 RIGHT = frozenset({"right"})
@@ -51,10 +51,7 @@ def test_a_person_plays_a_recipe():
 
 def test_play_04_the_episode_counter_advances_in_human_mode():
     with Session("CartPole-v1", "human", 7) as session:
-        seen = []
-        for _ in range(3):
-            seen.append(play(session, RIGHT).episode)
-        assert seen == [1, 2, 3]
+        assert [play(session, RIGHT).episode for _ in range(3)] == [1, 2, 3]
         assert session.episode_seed == 9
 
 
@@ -181,3 +178,19 @@ def test_what_cannot_be_drawn_can_be_played_all_the_same(monkeypatch):
         shot = session.reset()
         assert shot.frame is None and "cannot be drawn" in session.cannot_draw
         assert session.step(RIGHT).step == 1
+
+
+def test_smooth_play_shows_frames_between_decisions_and_changes_nothing():
+    pressed = [frozenset({"right"}), frozenset(), frozenset({"left"})] * 5
+    played = []
+    for smooth in (False, True):
+        with Session("ALE/Pong-v5", "human", 4, smooth=smooth) as session:
+            session.reset()
+            shots = [session.step(held) for held in pressed]
+            played.append(shots)
+    plain, smooth = played
+    assert {len(shot.between) for shot in plain} == {0}
+    assert {len(shot.between) for shot in smooth} == {3}, "an action is held for four frames"
+    for a, b in zip(plain, smooth, strict=True):
+        assert all(np.array_equal(a.obs[path], b.obs[path]) for path in a.obs)
+        assert np.array_equal(a.frame, b.frame) and a.reward == b.reward

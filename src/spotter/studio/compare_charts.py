@@ -13,8 +13,9 @@ from spotter.metrics.spec import Catalogue, MetricSpec
 from spotter.rundir.identity import Info
 from spotter.rundir.run import Run
 from spotter.studio import series, theme
+from spotter.studio.compare_rows import Rows, Shelf
 from spotter.studio.groups import Band, Curve, Group, Kin, Middle, band
-from spotter.studio.series import Doubles, Histories, History
+from spotter.studio.series import Doubles
 from spotter.types import UserError
 
 USUAL: Final = "train/score"
@@ -30,28 +31,33 @@ _ROW: Final = 56  # pixels per run in the family tree
 class Curves:
     """What the runs have written so far."""
 
-    histories: Mapping[Run, History]
+    rows: Mapping[Run, Rows]
 
     @property
     def keys(self) -> list[str]:
         """Every metric any of them has, the usual ones first."""
-        found = dict.fromkeys(key for one in self.histories.values() for key in one.keys)
+        found = dict.fromkeys(key for one in self.rows.values() for key in one.keys)
         names = sorted(key for key in found if key not in _AXES)
         return [*(key for key in _FIRST if key in found), *(n for n in names if n not in _FIRST)]
 
     @property
-    def version(self) -> tuple[int, ...]:
-        return tuple(one.version for one in self.histories.values())
+    def version(self) -> tuple[tuple[int, int], ...]:
+        return tuple(one.version for one in self.rows.values())
 
     def has(self, key: str) -> bool:
-        return any(key in one for one in self.histories.values())
+        return any(key in one for one in self.rows.values())
 
     def of(self, run: Run, key: str) -> Curve:
-        return Curve(*self.histories[run].curve(key))
+        return self.rows[run].curve(key)
 
 
-def read(histories: Histories, runs: Sequence[Run]) -> Curves:
-    return Curves({run: histories.of(run) for run in runs})
+def read(shelf: Shelf, runs: Sequence[Run], metric: str) -> Curves:
+    """What is asked for is read here, so that this may run in a thread."""
+    curves = Curves({run: shelf.of(run) for run in runs})
+    for one in curves.rows.values():
+        one.curve(metric)
+        one.keys  # noqa: B018  # looked up now, remembered for later
+    return curves
 
 
 def catalogue(runs: Sequence[Run]) -> Catalogue:

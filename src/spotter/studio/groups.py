@@ -7,6 +7,7 @@ the group says so. No web code here, and no torch.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -88,7 +89,7 @@ def each_alone(runs: Sequence[Run]) -> list[Group]:
 
 def _but_the_seed(run: Run) -> str:
     try:
-        return flow({key: value for key, value in run.settings().items() if key != "seed"})
+        return flow({key: value for key, value in settings(run).items() if key != "seed"})
     except UserError:
         return run.id  # settings nobody can read are like no others
 
@@ -211,7 +212,21 @@ def outcomes(runs: Sequence[Run]) -> list[compare.Outcome]:
 
 def settings_that_differ(runs: Sequence[Run]) -> dict[str, list[str]]:
     """Dotted name -> the text of each run; nothing where they agree."""
-    return compare.differing([run.settings() for run in runs]) if len(runs) > 1 else {}
+    return compare.differing([settings(run) for run in runs]) if len(runs) > 1 else {}
+
+
+def settings(run: Run) -> Mapping[str, Any]:
+    """`run.settings()`, read again only where config.yaml has changed: reading YAML is slow."""
+    try:
+        stat = (run.folder / "config.yaml").stat()
+    except OSError:
+        return run.settings()  # which says what is wrong
+    return _settings(run, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=256)
+def _settings(run: Run, changed: int, size: int) -> Mapping[str, Any]:
+    return run.settings()
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from spotter.studio.security import Door, Guard
 from spotter.studio.worker import Worker
 from spotter.types import UserError
 
-PAGES: Final = ("runs", "run", "compare", "inspector", "play")
+PAGES: Final = ("runs", "run", "compare", "inspector", "play", "film")
 DEFAULT_PORT: Final = 7860
 _PACKAGE: Final = "spotter.studio.pages"
 # What a run brings along may come from a stranger: it may show itself, but run nothing and ask

@@ -35,6 +35,8 @@ FASTEST: Final = 120.0
 SLOWEST: Final = 0.5
 _PAUSE_AT_END_S: Final = 0.7  # so that one can see how it ended
 _IDLE_S: Final = 3600.0
+_EARLY: Final = 0.6  # of a step; so much sooner comes one that answers a key
+_SMALL: Final = 300  # pixels
 _SMOOTH: Final = 60.0  # pictures a second; more than a screen shows are no use
 
 
@@ -110,6 +112,7 @@ class _Table:
         self._fps = _pace(order.get("fps"), game.sessions[0].fps)
         self._held: set[str] = set()
         self._touched: set[str] = set()
+        self._has_new_keys = False
         self._heard = 0
         """Number of the newest key the next step takes into account."""
         self._is_paused = self._by_step = self._records = False
@@ -152,11 +155,17 @@ class _Table:
             return 0.0
         is_resting = not self._game.over and (self._is_paused or self._is_by_key)
         until = self._film[0][0] if self._film else _IDLE_S + monotonic()
-        return max(0.0, (until if is_resting else min(until, self._due)) - monotonic())
+        return max(0.0, (until if is_resting else min(until, self._next)) - monotonic())
+
+    @property
+    def _next(self) -> float:
+        """When the next step is due. A key brings it forward, and the one after it stays where it
+        was: games of few steps a second answer at once, and the pace holds."""
+        return self._due - (_EARLY / self._fps if self._has_new_keys and not self._game.over else 0)
 
     def _is_time(self) -> bool:
         """Whether something shall happen now."""
-        is_due = monotonic() >= self._due
+        is_due = monotonic() >= self._next
         if self._game.over or self._ordered:
             return is_due or self._ordered
         if self._is_paused:
@@ -199,6 +208,7 @@ class _Table:
 
     def _key(self, word: str, key: str) -> None:
         if word == "down":
+            self._has_new_keys = self._is_human
             self._held.add(key)
             self._touched.add(key)  # a tap shorter than a step counts, too
         else:
@@ -216,7 +226,7 @@ class _Table:
     def _step(self) -> None:
         pressed = frozenset(self._held | self._touched)
         self._touched.clear()
-        self._ordered = False
+        self._ordered = self._has_new_keys = False
         # from when it was due, so that the pace holds; but late steps are not made up for
         self._due = max(self._due + 1 / self._fps, monotonic())
         self._game.step(pressed)
@@ -367,9 +377,14 @@ def _pace(wanted: Any, otherwise: float) -> float:
 
 
 def jpeg(image: "Image") -> bytes:
-    """By pygame, which is three times quicker than PyAV here; these pictures are not kept."""
+    """By pygame, which is three times quicker than PyAV here; these pictures are not kept.
+
+    JPEG keeps colours at half the resolution only, so small pictures are doubled first.
+    """
     import pygame
 
+    if image.shape[1] < _SMALL:
+        image = image.repeat(2, axis=0).repeat(2, axis=1)
     size = (image.shape[1], image.shape[0])
     surface = pygame.image.frombuffer(image.tobytes(), size, "RGB")
     out = io.BytesIO()

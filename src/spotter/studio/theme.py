@@ -15,6 +15,8 @@ PAGES: Final = (
     ("Compare", "/compare"),
     ("Inspector", "/inspect"),
     ("Play", "/play"),
+    ("Film", "/film"),
+    ("Film", "/film"),
 )
 ACCENT: Final = {False: "#0b6e99", True: "#58b6dd"}
 # Distinguishable for colour-blind eyes, on white and on near-black (Okabe and Ito).
@@ -106,7 +108,7 @@ def chart_base(title: str = "") -> dict[str, Any]:
             "text": title,
             "left": 0,
             "top": 0,
-            "padding": 0,
+            "padding": [7, 0, 0, 0],
             "textStyle": {"fontSize": 13, "fontWeight": 500, "color": "#8a9199"},
         },
         "grid": {"left": 8, "right": 16, "top": 34, "bottom": 4, "containLabel": True},
@@ -127,6 +129,9 @@ def _dark_switch() -> None:
     """The choice lives in a cookie of the browser, so that the server draws the right page."""
     remember = f"document.cookie='{_COOKIE}='+(d?1:0)+';path=/;max-age=31536000;samesite=strict'"
     toggle = f"() => {{ const d = !Quasar.Dark.isActive; setDark(d); {remember}; }}"
-    ui.button(icon="contrast").props('flat round dense aria-label="Light or dark"').on(
-        "click", js_handler=toggle
-    )
+    # a plain button: Quasar's own loses a key press now and then while the page is busy
+    with ui.element("button").props('type="button" aria-label="Light or dark"').classes(
+        "studio-contrast"
+    ) as switch:
+        ui.icon("contrast")
+    switch.on("click", js_handler=toggle)

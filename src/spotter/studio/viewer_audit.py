@@ -23,7 +23,7 @@ _ONE, _ALL = "this episode", "all stored episodes of this run"
 def panel(shelf: viewer.Shelf, context: Context, run_id: str, episode: str) -> None:
     """A choice of episodes, then a table and a histogram per part."""
     with ui.row().classes("studio-row q-mb-md"):
-        scope = ui.toggle([_ONE, _ALL], value=_ONE).props("no-caps unelevated dense")
+        scope = ui.toggle([_ONE, _ALL], value=_ONE).props("no-caps unelevated")
     place = ui.column().classes("w-full gap-4 inspect-audit")
 
     async def draw() -> None:
@@ -102,7 +102,9 @@ def _histogram(part: Part) -> None:
         "data": [f"{middle:.3g}" for middle in middles],
     }
     options["yAxis"] = options["yAxis"] | {"scale": False, "name": "steps"}
-    options["series"] = [{"type": "bar", "data": list(part.counts), "barCategoryGap": "8%"}]
+    options["series"] = [
+        {"type": "bar", "data": list(part.counts), "barCategoryGap": "8%", "barMaxWidth": 48}
+    ]
     with theme.card(part.name):
         ui.echart(options).classes("studio-chart")
 

@@ -1,7 +1,7 @@
-"""What if it had done something else here: the same episode up to a step, then another action.
+"""What if it had done something else here: the inspector's way into `spotter.traces.branch`.
 
-Runs in the worker. A fresh copy is reset with the same seed and given the recorded actions; only if
-it shows bit for bit what was recorded does the other action count, and the policy plays on.
+Runs in the worker: translates the probability that was clicked into an action, plays on, and says
+what became of it.
 """
 
 from collections.abc import Callable
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from spotter.rundir.run import Run
 from spotter.studio.viewer_capture import telling
 from spotter.traces import format as traces
 from spotter.traces.format import Array, Trace
@@ -24,39 +25,26 @@ def branch(
 
     `folder` is where the old one lies, `column` which probability was clicked.
     """
-    from spotter.rundir.run import Run
-    from spotter.traces.capture import capture
+    from spotter.traces import branch as branches
 
     old = traces.load(Path(folder))
-    first = [*old.columns["action"][:step], other_action(old, step, column)]
-    run = Run(Path(folder).parents[1])
-    trace = capture(
-        _selector(run, old),
-        seed=old.meta.seed,
-        mode=old.meta.mode if old.meta.mode in ("greedy", "sampled") else "greedy",
-        overrides=old.meta.changes,
-        untrained=old.meta.mode == "untrained",
-        on_step=telling(report),
-        first_actions=first,
-        pictures=len(old.frames) > 0,
-    )
-    check_same_way(old, trace, step)
-    note = f"a branch of {Path(folder).name}: {traces.action_label(trace, step)} at step {step}"
-    trace = replace(trace, meta=replace(trace.meta, warnings=(*trace.meta.warnings, note)))
-    saved = traces.save(trace, traces.place(run, trace.meta))
+    action = other_action(old, step, column)
+    how: dict[str, Any] = {"on_step": telling(report), "pictures": len(old.frames) > 0}
+    if old.meta.end in ("cut", "stopped"):  # else the longer one would look better
+        how["most_steps"] = old.meta.length
+    new = branches.branch(folder, step, action, **how)
+    note = f"a branch of {Path(folder).name}: {traces.action_label(new, step)} at step {step}"
+    new = replace(new, meta=replace(new.meta, warnings=(*new.meta.warnings, note)))
+    saved = traces.save(new, traces.place(Run(Path(folder).parents[1]), new.meta))
     return {
         "episode": saved.name,
         "did": traces.action_label(old, step),
-        "tried": traces.action_label(trace, step),
+        "tried": traces.action_label(new, step),
         "before": old.meta.score,
-        "after": trace.meta.score,
+        "after": new.meta.score,
         "length_before": old.meta.length,
-        "length_after": trace.meta.length,
+        "length_after": new.meta.length,
     }
-
-
-def _selector(run: Any, old: Trace) -> str:
-    return f"{run.folder}/step={old.meta.step}" if old.meta.checkpoint else str(run.folder)
 
 
 def other_action(trace: Trace, step: int, column: int) -> Array:
@@ -79,22 +67,3 @@ def other_action(trace: Trace, step: int, column: int) -> Array:
     part = int(np.searchsorted(starts, column, side="right")) - 1
     done[part] = column - starts[part]
     return done
-
-
-def check_same_way(old: Trace, new: Trace, step: int) -> None:
-    """Whether a replay went the recorded way up to `step`; `UserError` where it parted from it."""
-    if new.meta.length <= step:
-        raise UserError(_cannot(old, step, "the replay ended before it"))
-    for name in old.columns:
-        if not name.startswith("obs/") and name != "reward":
-            continue
-        seen_until = step + 1 if name != "reward" else step
-        before, again = old.columns[name][:seen_until], new.columns[name][:seen_until]
-        unlike = [t for t in range(seen_until) if before[t].tobytes() != again[t].tobytes()]
-        if unlike:
-            what = "paid another reward" if name == "reward" else "showed something else"
-            raise UserError(_cannot(old, step, f"the replay {what} at step {unlike[0]}"))
-
-
-def _cannot(old: Trace, step: int, why: str) -> str:
-    return f"{old.meta.env_id} cannot be brought back to step {step} of this episode: {why}"

@@ -14,7 +14,6 @@ from spotter.types import UserError
 
 Image = npt.NDArray[np.uint8]
 
-_GAP: Final = 1
 _GLOW: Final = np.array([1.0, 0.45, 0.05])  # orange, seen on gray by every eye
 _ABOUT: Final = {
     "action": "Orange: pixels whose change would change the probability of this action most.",
@@ -41,7 +40,8 @@ def explain(folder: str, step: int) -> list[dict[str, str]]:
     for path, filters in vision.filters(policy).items():
         about = f"{len(filters)} filters over {filters.shape[1]} channels, oldest left; gray is 0."
         rows = np.stack([_strip(one) for one in filters])
-        found.append(_told(f"Filters of the first layer{_where(trace, path)}", about, mosaic(rows)))
+        title = f"Filters of the first layer{_where(trace, path)}"
+        found.append(_told(title, about, mosaic(rows, gap=2, ground=255)))
     return found
 
 
@@ -70,15 +70,16 @@ def glowing(seen: npt.NDArray[Any], sizes: Image) -> Image:
     return glowing_tiles
 
 
-def mosaic(images: Image) -> Image:
+def mosaic(images: Image, gap: int = 1, ground: int = 128) -> Image:
     """[N, H, W] as one picture about twice as wide as high, [.., .., 1]."""
     count, height, width = images.shape
     columns = min(count, max(1, round(math.sqrt(2 * count * height / width))))
     rows = math.ceil(count / columns)
-    sheet = np.full((rows * (height + _GAP) - _GAP, columns * (width + _GAP) - _GAP), 128, np.uint8)
+    size = (rows * (height + gap) - gap, columns * (width + gap) - gap)
+    sheet = np.full(size, ground, np.uint8)
     for place, image in enumerate(images):
-        top = place // columns * (height + _GAP)
-        left = place % columns * (width + _GAP)
+        top = place // columns * (height + gap)
+        left = place % columns * (width + gap)
         sheet[top : top + height, left : left + width] = image
     return sheet[..., None]
 

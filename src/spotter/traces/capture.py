@@ -18,6 +18,7 @@ from spotter import checkpoint, seeding
 from spotter.config import RunConfig, changed, validate
 from spotter.config.overrides import Override, parse
 from spotter.envs.fingerprint import fingerprint, unlike_actions
+from spotter.evaluate import check_fits
 from spotter.fast.acting import stand_in
 from spotter.fast.network import choose_engine, twin
 from spotter.nets.actor_critic import Policy
@@ -25,10 +26,10 @@ from spotter.nets.heads import Bernoulli, Categorical, Distribution, MultiCatego
 from spotter.rewards import RewardMixer
 from spotter.rundir.run import Run, select
 from spotter.traces.format import Array, Frames, Meta, Trace, place, save
-from spotter.traces.pictures import no_window
 from spotter.traces.stage import Stage, fps, names, stacks
 from spotter.types import ActionSpec, Obs, Progress, Spaces, UserError
 from spotter.versions import versions
+from spotter.video.replay import no_window
 
 MOST_STEPS: Final = 10_000
 _LARGEST_SEED: Final = 2**31 - 1
@@ -79,7 +80,7 @@ def capture(
         raise UserError(f"a seed is a whole number from 0 to {_LARGEST_SEED}, not {seed}")
     with no_window(), _one_thread(), Stage(actor.config, pictures) as stage:
         policy = actor.policy or fresh(actor.config, stage.vector.spaces)
-        _check_fits(policy.spaces, stage.vector.spaces)
+        check_fits(policy.spaces, stage.vector.spaces)
         greedy = mode == "greedy" and not untrained
         mind = _Mind(policy, seed, greedy)
         episode = _Episode(stage, mind, _mixer(actor, stage), actor)
@@ -165,23 +166,6 @@ def fresh(config: RunConfig, spaces: Spaces) -> Policy:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seeding.integer(config.seed, "weights"))
         return Policy(spaces, config.policy)
-
-
-def _check_fits(own: Spaces, there: Spaces) -> None:
-    sees, shown = (
-        {path: (leaf.kind, leaf.shape, leaf.nvec) for path, leaf in spaces.observation.items()}
-        for spaces in (own, there)
-    )
-    if sees != shown:
-        before, now = (
-            ", ".join(f"{leaf.kind} {list(leaf.shape)}" for leaf in spaces.observation.values())
-            for spaces in (own, there)
-        )
-        raise UserError(f"the policy sees {before}, but this game shows {now}")
-    if own.action != there.action:
-        before, now = (f"{s.action.kind} {list(s.action.nvec or s.action.shape)}"
-                       for s in (own, there))  # fmt: skip
-        raise UserError(f"the policy has {before} actions, but this game takes {now}")
 
 
 def _mixer(actor: Actor, stage: Stage) -> RewardMixer:

@@ -28,7 +28,7 @@ from spotter.traces.film_play import Episode, Watcher, play, policy_of, replay
 from spotter.types import UserError
 from spotter.video import CannotRender
 from spotter.video.overlay import Image
-from spotter.video.replay import _Encoder, _fps, _no_window, _picture, _rendering_copy
+from spotter.video.replay import Encoder, fps_of, no_window, picture_of, rendering_copy
 from spotter.video.shelf import FOLDER
 
 SIZES: Final = ("1280x720", "1080x1920", "1080x1080")
@@ -125,22 +125,22 @@ def parse_size(text: str) -> tuple[int, int]:
     """`1280x720` as width and height."""
     sides = text.lower().split("x")
     if len(sides) != 2 or not all(side.isdecimal() for side in sides):
-        raise UserError(f"--size is {' or '.join(SIZES)}, not '{text}'")
+        raise UserError(f"a size is {' or '.join(SIZES)}, not '{text}'")
     width, height = (int(side) for side in sides)
     if not all(_SMALLEST <= side <= _LARGEST and side % 2 == 0 for side in (width, height)):
         raise UserError(
-            f"--size {text}: both sides must be even and between {_SMALLEST} and {_LARGEST}"
+            f"size {text}: both sides must be even and between {_SMALLEST} and {_LARGEST}"
         )
     return width, height
 
 
 def _check(checkpoints: int, seconds: float, fps: int, seed: int | None) -> None:
     if checkpoints < 1:
-        raise UserError(f"--checkpoints should be 1 or more, not {checkpoints}")
+        raise UserError(f"checkpoints should be 1 or more, not {checkpoints}")
     if not 0 < seconds <= 3600:
-        raise UserError(f"--seconds should be between 0 and 3600, not {seconds:g}")
+        raise UserError(f"seconds should be between 0 and 3600, not {seconds:g}")
     if not _FPS[0] <= fps <= _FPS[1]:
-        raise UserError(f"--fps should be between {_FPS[0]} and {_FPS[1]}, not {fps}")
+        raise UserError(f"fps should be between {_FPS[0]} and {_FPS[1]}, not {fps}")
     if seed is not None and not 0 <= seed < 2**31:
         raise UserError(f"a seed is a whole number from 0 to {2**31 - 1}, not {seed}")
 
@@ -151,7 +151,7 @@ def _room(chosen: Sequence[Stage], seconds: float) -> float:
     least = others + len(chosen) * plan.SHORTEST_S
     if seconds < least:
         raise UserError(
-            f"--seconds {seconds:g} is too short for {len(chosen)} checkpoints; "
+            f"{seconds:g} seconds are too short for {len(chosen)} checkpoints; "
             f"{int(least) + 1} would do, or fewer checkpoints"
         )
     return seconds - others
@@ -212,16 +212,17 @@ class _Order:
 
 
 def _film(order: _Order) -> Made:
-    with _no_window():
-        copy = _rendering_copy(order.config.env)
+    with no_window():
+        copy = rendering_copy(order.config.env)
         try:
             watcher = Watcher(copy.meter.env)
             copy.meter.env = watcher
             copy.env.reset(seed=order.seed)
-            curve = plan.curve(order.run, threshold(order.config.env))
-            screen = Screen(order.size, curve, _picture(watcher.env))
+            goal, until = threshold(order.config.env), order.chosen[-1].env_steps
+            curve = plan.curve(order.run, goal, until)
+            screen = Screen(order.size, curve, picture_of(watcher.env))
             episodes = [_played(order, stage) for stage in order.chosen]
-            with _Encoder(order.path, Fraction(order.fps)) as encoder:
+            with Encoder(order.path, Fraction(order.fps)) as encoder:
                 reel = _Reel(encoder, screen, order.fps)
                 title, shots, end = _cut(order, reel, copy, watcher, episodes)
         finally:
@@ -246,7 +247,7 @@ def _cut(
 ) -> tuple[Card, tuple[Shot, ...], Card]:
     """Title, every episode, end."""
     info, count = order.run.info(), len(episodes)
-    fps = float(_fps(copy.env.metadata.get("render_fps")))
+    fps = float(fps_of(copy.env.metadata.get("render_fps")))
     share = plan.shares(
         [max(plan.SHORTEST_S, episode.pictures / fps) for episode in episodes], order.room
     )
@@ -278,7 +279,7 @@ def _command(run: Run) -> str:
 class _Reel:
     """Puts one picture after the other, with a fade wherever something new begins."""
 
-    def __init__(self, encoder: _Encoder, screen: Screen, fps: int) -> None:
+    def __init__(self, encoder: Encoder, screen: Screen, fps: int) -> None:
         self._encoder, self._screen, self._fps = encoder, screen, fps
         self._last: Image | None = None
         self._at: float | None = None

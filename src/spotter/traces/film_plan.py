@@ -138,8 +138,8 @@ def choose(there: Sequence[Stage], most: int) -> list[Stage]:
     return [there[at] for at in (*picked, len(there) - 1)]
 
 
-def curve(run: Run, threshold: float | None) -> Curve:
-    """Evaluation scores where there are a few; else the training score."""
+def curve(run: Run, threshold: float | None, until: int = 1) -> Curve:
+    """Evaluation scores where there are a few; else the training score. `until`: steps at least."""
     evaluations = [
         (float(one["env_steps"]), float(one["score"]))
         for one in run.evaluations()
@@ -152,7 +152,7 @@ def curve(run: Run, threshold: float | None) -> Curve:
     ]
     enough = len(evaluations) >= _ENOUGH_EVALUATIONS
     steps, scores = points(evaluations if enough else rows)
-    end = max([1, *(int(pair[0]) for pair in (*evaluations, *rows))])
+    end = max([1, until, *(int(pair[0]) for pair in (*evaluations, *rows))])
     label = "score in evaluations" if enough else "score in training"
     return Curve(label, *_fewer(steps, scores), end, threshold)
 

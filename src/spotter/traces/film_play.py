@@ -17,14 +17,14 @@ from spotter.envs.base import Env
 from spotter.envs.make import Recipe
 from spotter.envs.slices import Copy
 from spotter.envs.vector import SyncVector
-from spotter.evaluate import _actor, _check_fits
+from spotter.evaluate import actor, check_fits
 from spotter.nets.actor_critic import Policy
 from spotter.rundir.run import Run
 from spotter.traces.film_plan import Stage
 from spotter.types import Array, Spaces
 from spotter.video import CannotRender
 from spotter.video.overlay import Image
-from spotter.video.replay import _id, _picture, _sentence
+from spotter.video.replay import name_of, picture_of, sentence
 
 MOST_DECISIONS: Final = 5_000
 """Longer episodes are cut: nobody would see the rest of them anyway."""
@@ -80,11 +80,11 @@ class Watcher(gym.Wrapper[Any, Any, Any, Any]):
 
     def _look(self) -> None:
         if len(self.rewards) in self.wanted:
-            picture = _picture(self.env)
+            picture = picture_of(self.env)
             self._shape = self._shape or picture.shape
             if picture.shape != self._shape:
                 raise CannotRender(
-                    f"{_id(self.env)} cannot be filmed: its pictures change their size"
+                    f"{name_of(self.env)} cannot be filmed: its pictures change their size"
                 )
             self.caught.append((len(self.rewards), picture, sum(self.rewards)))
 
@@ -101,8 +101,8 @@ def play(config: RunConfig, policy: Policy, seed: int, deterministic: bool) -> E
 
     vector = SyncVector(build, 1)
     try:
-        _check_fits(policy.spaces, vector.spaces)
-        act = _actor(policy, seeding.integer(seed, "film actions"), deterministic)
+        check_fits(policy.spaces, vector.spaces)
+        act = actor(policy, seeding.integer(seed, "film actions"), deterministic)
         vector.reset([seed])
         watcher = watchers[-1]
         actions: list[Array] = []
@@ -133,7 +133,9 @@ def replay(
         if terminated or truncated:
             break
     if len(watcher.rewards) < min(wanted):
-        raise CannotRender(f"{_id(copy.env)} cannot be filmed: played again, it ends much sooner")
+        raise CannotRender(
+            f"{name_of(copy.env)} cannot be filmed: played again, it ends much sooner"
+        )
     yield from _taken(watcher)
 
 
@@ -143,8 +145,8 @@ def _step(copy: Copy, action: Array) -> Any:
     except CannotRender:
         raise
     except Exception as error:  # it went well without pictures
-        what = _sentence(error)
-        raise CannotRender(f"{_id(copy.env)} cannot be filmed: {what}") from error
+        what = sentence(error)
+        raise CannotRender(f"{name_of(copy.env)} cannot be filmed: {what}") from error
 
 
 def _taken(watcher: Watcher) -> list[tuple[int, Image, float]]:

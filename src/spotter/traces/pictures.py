@@ -3,10 +3,7 @@
 Encoded with PyAV, which makes the films too; no window is opened. No torch here.
 """
 
-import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
@@ -99,15 +96,3 @@ def _checked(picture: npt.NDArray[Any]) -> Image:
     if picture.dtype != np.uint8 or not fits or not picture.size:
         raise ValueError(f"render() gives {picture.dtype} of shape {picture.shape}")
     return picture
-
-
-@contextmanager
-def no_window() -> Iterator[None]:
-    """pygame draws without a display; what the user has set stays."""
-    drivers = [key for key in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER") if key not in os.environ]
-    os.environ.update(dict.fromkeys(drivers, "dummy"))
-    try:
-        yield
-    finally:
-        for key in drivers:
-            os.environ.pop(key, None)

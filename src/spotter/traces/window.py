@@ -65,7 +65,7 @@ class Window:
     def show(self, picture: Image) -> None:
         pygame, (height, width) = self._pygame, picture.shape[:2]
         if self._screen is None or self._screen.get_size() != (width, height):
-            self._screen = pygame.display.set_mode((width, height), pygame.SCALED)
+            self._screen = pygame.display.set_mode((width, height))
         surface = pygame.image.frombuffer(picture.tobytes(), (width, height), "RGB")
         self._screen.blit(surface, (0, 0))
         pygame.display.flip()

@@ -60,11 +60,11 @@ def film(
 
     One picture after the reset and one per raw step (frame skip included), the last one held.
     """
-    with _no_window():
-        copy = _rendering_copy(env)
+    with no_window():
+        copy = rendering_copy(env)
         try:
-            fps = _fps(copy.env.metadata.get("render_fps"))
-            with _Encoder(path, fps) as encoder:
+            fps = fps_of(copy.env.metadata.get("render_fps"))
+            with Encoder(path, fps) as encoder:
                 camera = Camera(copy.meter.env, encoder, title or env.id)
                 copy.meter.env = camera  # below frame skip: every raw step is seen
                 _play(copy, camera, seed, actions, _names(env, copy))
@@ -73,7 +73,7 @@ def film(
         except (CannotRender, StorageError):
             raise  # a full disk is no fault of the environment
         except Exception as error:
-            raise CannotRender(f"{env.id} cannot be filmed: {_sentence(error)}") from error
+            raise CannotRender(f"{env.id} cannot be filmed: {sentence(error)}") from error
         finally:
             with suppress(Exception):  # the film is made, or the reason why not is on its way
                 copy.close()
@@ -83,7 +83,7 @@ def film(
 class Camera(gym.Wrapper[Any, Any, Any, Any]):
     """Takes a picture after every raw step, and keeps the caption up to date."""
 
-    def __init__(self, env: Env, encoder: "_Encoder", title: str) -> None:
+    def __init__(self, env: Env, encoder: "Encoder", title: str) -> None:
         super().__init__(env)
         self._encoder = encoder
         self._title = title
@@ -111,11 +111,13 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
         return obs, paid, terminated, truncated, info
 
     def shoot(self, ended: bool = False) -> None:
-        picture = _picture(self.env)
+        picture = picture_of(self.env)
         if self._canvas is None:
             self._canvas = Canvas(picture, self._title)
         if not self._canvas.fits(picture):
-            raise CannotRender(f"{_id(self.env)} cannot be filmed: its pictures change their size")
+            raise CannotRender(
+                f"{name_of(self.env)} cannot be filmed: its pictures change their size"
+            )
         now = self.caption
         caption = Caption(now.step, now.action, now.reward, now.score, ended)
         self._encoder.add(self._canvas.draw(picture, caption))
@@ -132,7 +134,7 @@ def _play(
             return
 
 
-def _rendering_copy(env: EnvConfig) -> Copy:
+def rendering_copy(env: EnvConfig) -> Copy:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the render mode: we say it in our own words
@@ -146,42 +148,42 @@ def _rendering_copy(env: EnvConfig) -> Copy:
     return copy
 
 
-def _picture(env: Env) -> Image:
+def picture_of(env: Env) -> Image:
     """[height, width, 3] of bytes, whatever shade of picture the environment gives."""
     try:
         rendered: Any = env.render()
     except Exception as error:  # somebody else's drawing code may fail in any way
-        raise CannotRender(f"{_id(env)} cannot be filmed: {_sentence(error)}") from error
+        raise CannotRender(f"{name_of(env)} cannot be filmed: {sentence(error)}") from error
     if rendered is None:
-        raise CannotRender(f"{_id(env)} cannot be filmed: render() gives nothing")
+        raise CannotRender(f"{name_of(env)} cannot be filmed: render() gives nothing")
     picture = np.asarray(rendered)
     if picture.ndim == 2:
         picture = picture[:, :, None].repeat(3, axis=2)
     if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] not in (3, 4):
         raise CannotRender(
-            f"{_id(env)} cannot be filmed: render() gives {picture.dtype} of shape "
+            f"{name_of(env)} cannot be filmed: render() gives {picture.dtype} of shape "
             f"{picture.shape}, not uint8 [height, width, 3]"
         )
     return picture[:, :, :3]
 
 
-def _id(env: Env) -> str:
+def name_of(env: Env) -> str:
     return env.spec.id if env.spec else type(env.unwrapped).__name__
 
 
-def _fps(wanted: Any) -> Fraction:
+def fps_of(wanted: Any) -> Fraction:
     """What the environment's metadata says; many frames more than a screen shows are no use."""
     if not isinstance(wanted, int | float | np.number) or not 0 < wanted < np.inf:
         wanted = _USUAL_FPS
     return Fraction(min(float(wanted), _FASTEST_FPS)).limit_denominator(1000)
 
 
-def _sentence(error: Exception) -> str:
+def sentence(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 @contextmanager
-def _no_window() -> Iterator[None]:
+def no_window() -> Iterator[None]:
     """pygame draws without a display; what the user has set stays."""
     drivers = [key for key in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER") if key not in os.environ]
     os.environ.update(dict.fromkeys(drivers, "dummy"))
@@ -217,7 +219,7 @@ def _names(env: EnvConfig, copy: Copy) -> Callable[[Array], str]:
 # --- encoding ------------------------------------------------------------------------------------
 
 
-class _Encoder:
+class Encoder:
     """H.264 in mp4, under a temporary name until it is closed; on an error nothing stays."""
 
     def __init__(self, path: Path, fps: Fraction) -> None:

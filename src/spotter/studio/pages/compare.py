@@ -16,6 +16,7 @@ from spotter.metrics.spec import MetricSpec
 from spotter.rundir.compare import Outcome, interval, warnings
 from spotter.rundir.identity import Info
 from spotter.studio import compare_charts, groups, theme
+from spotter.studio.compare_rows import Shelf
 from spotter.studio.context import Context
 from spotter.studio.groups import Group, Middle
 from spotter.types import UserError
@@ -28,6 +29,8 @@ CSS: Final = theme.STATIC / "inspector.css"
 
 
 def register(context: Context) -> None:
+    shelf = Shelf()
+
     @ui.page("/compare", title="Compare")
     async def compare(runs: str = "", metric: str = "", middle: str = "median") -> None:
         with theme.frame("Compare"):
@@ -35,7 +38,7 @@ def register(context: Context) -> None:
             theme.heading("Compare", 1)
             ids = list(dict.fromkeys(part for part in runs.split(",") if part))
             try:
-                await _Page(context, ids, metric, middle).draw()
+                await _Page(context, shelf, ids, metric, middle).draw()
             except UserError as error:
                 theme.problem(str(error))
 
@@ -50,8 +53,10 @@ def address(ids: Sequence[str], metric: str = "", middle: str = "median") -> str
 class _Page:
     """One visit."""
 
-    def __init__(self, context: Context, ids: Sequence[str], metric: str, middle: str) -> None:
-        self.context, self.ids = context, list(ids)
+    def __init__(
+        self, context: Context, shelf: Shelf, ids: Sequence[str], metric: str, middle: str
+    ) -> None:
+        self.context, self.shelf, self.ids = context, shelf, list(ids)
         self.metric = metric or compare_charts.USUAL
         self.middle: Middle = "iqm" if middle == "iqm" else "median"
         self.together = True
@@ -102,7 +107,7 @@ class _Page:
             ui.navigate.to(address(chosen, self.metric, self.middle))
 
     async def _read(self) -> compare_charts.Curves:
-        return await asyncio.to_thread(compare_charts.read, self.context.histories, self.runs)
+        return await asyncio.to_thread(compare_charts.read, self.shelf, self.runs, self.metric)
 
     async def _sections(self, curves: compare_charts.Curves, infos: Sequence[Info]) -> None:
         outcomes = await asyncio.to_thread(groups.outcomes, self.runs)

@@ -159,7 +159,8 @@ def _player(run: Run, name: str, made: dict[str, Any] | None = None) -> None:
         source = f"{address}?at={time.time_ns()}"
         video = ui.element("video").props(f'src="{source}" controls playsinline preload="auto"')
         video.classes("film-video").style(
-            "max-width: 100%; max-height: 72vh; border-radius: 8px; background: #14161b"
+            "max-width: 100%; max-height: max(320px, calc(100vh - 400px)); "
+            "border-radius: 8px; background: #14161b"
         )
         with ui.row().classes("studio-row"):
             about = "" if made is None else f", {made['seconds']:.0f} s, seed {made['seed']}"

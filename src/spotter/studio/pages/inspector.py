@@ -139,6 +139,7 @@ class _Page:
         def progress(steps: int) -> None:
             told.set_text(f"Playing on: {steps} steps…")
 
+        self._reveal()
         try:
             found = await self.context.worker.run(
                 "spotter.studio.viewer_branch:branch",
@@ -155,11 +156,13 @@ class _Page:
             _outcomes(found)
             target = address(self.run_id, found["episode"], step)
             ui.link("Open the new episode at this step", target)
+        self._reveal()
 
     async def _look(self, event: GenericEventArguments) -> None:
         self.below.clear()
         with self.below:
             ui.label("Asking the network…").classes("viewer-note")
+        self._reveal()
         try:
             pictures = await self.context.worker.run(
                 "spotter.studio.viewer_vision:explain",
@@ -172,11 +175,18 @@ class _Page:
         self.below.clear()
         with self.below:
             _explained(int(event.args["step"]), pictures)
+        self._reveal()
 
     def _say(self, error: Exception) -> None:
         self.below.clear()
         with self.below:
             theme.problem(str(error))
+        self._reveal()
+
+    def _reveal(self) -> None:
+        """What is drawn below the viewer is not to be missed."""
+        place = f"document.getElementById('{self.below.html_id}')"
+        ui.run_javascript(f"{place}.scrollIntoView({{block: 'nearest', behavior: 'smooth'}})")
 
 
 def visit(run_id: str, episode: str = "", step: int = 0) -> None:

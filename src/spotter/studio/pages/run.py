@@ -32,6 +32,7 @@ _ACTIONS: Final[dict[str, starting.Action]] = {
     "Fork": starting.fork,
 }
 _SMALL: Final = 'outline dense padding="4px 12px"'
+_TO_THE_END: Final = "document.querySelectorAll('[role=log]').forEach(e => e.scrollTop = 1e9)"
 _GONE: Final = "This run is gone: its folder was deleted or moved."
 
 
@@ -51,6 +52,7 @@ class _Page:
     def __init__(self, context: Context, run: Run, now: _Now) -> None:
         self._context, self._run, self._now = context, run, now
         self._shown: tuple[Any, ...] = ()
+        self._log: str | None = None
         self._notice = ui.element("div").classes("w-full")
         with ui.element("div").classes("w-full studio-stack") as self._head:
             self._build_head()
@@ -164,15 +166,17 @@ class _Page:
                 PANELS[name].draw(self._run, found)
 
     async def _show_log(self) -> None:
+        """Follow the log: drawn anew only when something was printed."""
         text = await asyncio.to_thread(self._log_text)
+        if text == self._log:
+            return
+        self._log = text
         with _cleared(self._panels["Log"]):
             if not text:
                 theme.empty("Nothing was printed yet")
                 return
-            ui.label(text).classes("studio-log").props('tabindex="0" role="log" data-testid="log"')
-            ui.run_javascript(
-                "document.querySelectorAll('[role=log]').forEach(e => e.scrollTop = 1e9)"
-            )
+            ui.label(text).classes("studio-log").props('tabindex="0" role="log" aria-label="Log"')
+            ui.run_javascript(_TO_THE_END)
 
     def _log_text(self) -> str:
         try:
@@ -194,7 +198,6 @@ class _Charts:
     def __init__(self, run: Run, now: _Now) -> None:
         self._now = now
         self._catalogue = charts.catalogue(now.info["algo"])
-        self._group = charts.OVERVIEW
         self._drawn: list[tuple[Chart, ui.echart]] = []
         self._names: list[str] = []
         with ui.element("div").classes("studio-row"):
@@ -215,8 +218,9 @@ class _Charts:
 
     def update(self, now: _Now) -> None:
         self._now = now
-        names = [chart.title for chart in self._wanted()]
-        if names != self._names or not self._drawn:
+        groups = self._groups()
+        names = [chart.title for chart in groups.get(str(self._chooser.value), [])]
+        if names != self._names or list(groups) != self._chooser.options or not self._drawn:
             self._redraw()  # a metric appeared that was not there before
         else:
             self._refill()
@@ -225,14 +229,11 @@ class _Charts:
         actions = self._now.info["actions"]
         return charts.groups(self._catalogue, self._now.history.keys, actions)
 
-    def _wanted(self) -> list[Chart]:
-        return self._groups().get(str(self._chooser.value), [])
-
     def _redraw(self) -> None:
         groups = self._groups()
         if list(groups) != self._chooser.options:
             self._chooser.set_options(list(groups), value=self._chooser.value)
-        wanted = self._wanted()
+        wanted = groups.get(str(self._chooser.value), [])
         self._names = [chart.title for chart in wanted]
         self._drawn = []
         with _cleared(self._grid):

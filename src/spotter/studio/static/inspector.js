@@ -3,6 +3,7 @@
 import { echarts } from "nicegui-echart";
 
 const ROW = 28; // pixels; the table draws only rows in sight
+const MOST = 1200; // points of a line
 const AHEAD = 8; // pictures fetched before they are needed
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4, 8];
 const COLOURS = ["#0b6e99", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7f7f7f", "#8a5cd1"];
@@ -40,6 +41,22 @@ function judge(episode, gamma, lam) {
     baseline: returns.map((r, t) => r - value[t]),
     score: episode.reward.values.map((r) => (total += r)),
   };
+}
+
+/* [t, y] for a chart; of a long episode the least and the greatest value of every stretch. */
+function points(length, at) {
+  const point = (t) => [t, Number.isFinite(at(t)) ? at(t) : null];
+  if (length <= MOST) return Array.from({ length }, (_, t) => point(t));
+  const kept = [point(0)], stretch = Math.ceil((2 * length) / MOST);
+  for (let start = 0; start < length; start += stretch) {
+    let low = start, high = start;
+    for (let t = start; t < Math.min(length, start + stretch); t++) {
+      if (at(t) < at(low)) low = t;
+      if (at(t) > at(high)) high = t;
+    }
+    for (const t of low < high ? [low, high] : low > high ? [high, low] : [low]) kept.push(point(t));
+  }
+  return [...kept, point(length - 1)];
 }
 
 function number(x) {
@@ -89,12 +106,13 @@ export default {
         <p v-if="!e.seen.length" class="viewer-quiet">No observations were stored.</p>
         <div v-for="(leaf, i) in e.seen" class="viewer-leaf">
           <div v-if="e.seen.length > 1" class="viewer-quiet">{{ leaf.path }}</div>
-          <template v-if="leaf.kind === 'image'">
-            <img :src="view(i, step)" :alt="'observation ' + leaf.path + ' of step ' + step">
-            <div class="viewer-tiles" :style="{ gridTemplateColumns: 'repeat(' + leaf.tiles + ', 1fr)' }">
-              <div v-for="tile in tiles(leaf)"><b>{{ tile.when }}</b><span>{{ tile.what }}</span></div>
-            </div>
-          </template>
+          <div v-if="leaf.kind === 'image'" class="viewer-tiles" role="img" :style="{ '--across': across(leaf) }"
+               :aria-label="'observation ' + leaf.path + ' of step ' + step">
+            <div v-for="(tile, k) in tiles(leaf)">
+              <div class="viewer-tile" :style="{ aspectRatio: leaf.width + ' / ' + leaf.height }">
+                <img :src="view(i, step)" alt="" :style="{ width: 100 * leaf.tiles + '%', left: -100 * k + '%' }"></div>
+              <b>{{ tile.when }}</b><span>{{ tile.what }}</span></div>
+          </div>
           <div v-else v-for="(name, k) in leaf.names" class="viewer-value">
             <span>{{ name }}</span><i><u :style="swing(leaf, k)"></u></i><b>{{ num(leaf.data.at(step, k)) }}</b>
           </div>
@@ -248,7 +266,7 @@ export default {
     rejudge() {
       if (!this.ready || this.unfit) return;
       this.j = Vue.markRaw(judge(this.e, Number(this.gamma), Number(this.lam)));
-      this.draw();
+      this.draw(["worth"]);
     },
     go(step) {
       if (this.ready) this.step = Math.max(0, Math.min(this.last, step));
@@ -316,21 +334,26 @@ export default {
         return { when: back ? "t − " + back : "now", what: t < 0 ? "before the start" : this.words(t) };
       });
     },
+    across(leaf) { return leaf.tiles <= 3 ? leaf.tiles : leaf.tiles <= 6 ? Math.ceil(leaf.tiles / 2) : 4; },
     swing(leaf, k) {
       const share = leaf.reach[k] ? leaf.data.at(this.step, k) / leaf.reach[k] : 0;
       const width = Math.min(50, 50 * Math.abs(share));
       return { width: width + "%", left: (share < 0 ? 50 - width : 50) + "%" };
     },
-    draw() {
+    draw(keys = ["worth", "chances", "pay"]) {
       const { e, j } = this;
-      const points = (values) => Array.from(values, (y, t) => [t, Number.isFinite(y) ? y : null]);
-      const column = (packed, i) => points(Float64Array.from({ length: e.meta.length }, (_, t) => packed.at(t, i)));
+      const line = (name, at) => [name, points(e.meta.length, at)];
+      const column = (packed) => (name, i) => line(name, (t) => packed.at(t, i));
       const series = {
-        worth: [["return", points(j.returns)], ...(e.value ? [["value", points(e.value.values)]] : []), ["GAE", points(j.gae)]],
-        chances: e.probability ? e.choices.map((name, i) => [name, column(e.probability, i)]) : [],
-        pay: e.part ? e.meta.parts.map((name, i) => [name, column(e.part, i)]) : [["reward", points(e.reward.values)]],
+        worth: () => [
+          line("return", (t) => j.returns[t]),
+          ...(e.value ? [line("value", (t) => e.value.at(t))] : []),
+          line("GAE", (t) => j.gae[t]),
+        ],
+        chances: () => e.choices.map(column(e.probability)),
+        pay: () => (e.part ? e.meta.parts.map(column(e.part)) : [line("reward", (t) => e.reward.at(t))]),
       };
-      for (const { key } of this.charts) this.plot(key, series[key]);
+      for (const { key } of this.charts) if (keys.includes(key)) this.plot(key, series[key]());
       this.place();
     },
     plot(key, lines) {
@@ -355,7 +378,7 @@ export default {
         xAxis: { type: "value", min: 0, max: Math.max(1, this.last), minInterval: 1, ...axis },
         yAxis: { type: "value", scale: key !== "chances", ...(key === "chances" ? { min: 0, max: 1 } : {}), ...axis },
         series: lines.map(([name, data]) => ({
-          name, data, type: "line", lineStyle: { width: 1.5 }, sampling: "lttb",
+          name, data, type: "line", lineStyle: { width: 1.5 },
           showSymbol: data.length === 1, step: key === "pay" ? "end" : false,
         })),
       }, { notMerge: true });

@@ -196,7 +196,7 @@ export default {
       if (canvas.width !== image.width || canvas.height !== image.height) {
         canvas.width = image.width;
         canvas.height = image.height;
-        canvas.classList.toggle("play-pixels", image.width < 320);
+        canvas.classList.toggle("play-pixels", image.width < 500);
       }
       canvas.getContext("2d").drawImage(image, 0, 0);
       image.close();
