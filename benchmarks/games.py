@@ -91,12 +91,17 @@ def add(folders: Sequence[Path], where: str) -> None:
 def table(runs: Sequence[Played]) -> str:
     lines = ["| `spotter train …` | score | env steps | time | on |", "|---|---|---|---|---|"]
     for run in runs:
-        score = "–" if run.score is None else f"{run.score:g}"
+        score = f"{run.score:g}" if run.score is not None else _on_the_way(run)
         minutes, seconds = divmod(round(run.seconds), 60)
         command = " ".join([run.recipe, f"seed={run.seed}", *run.changed])
         time = f"{minutes} min {seconds:02d} s"
         lines.append(f"| `{command}` | {score} | {run.env_steps:,} | {time} | {run.where} |")
     return "\n".join(lines)
+
+
+def _on_the_way(run: Played) -> str:
+    """A run that was stopped before it was scored."""
+    return f"{run.curve[-1][1]:g} at its last evaluation" if run.curve else "–"
 
 
 def svg(runs: Sequence[Played]) -> str:

@@ -24,6 +24,7 @@ from pathlib import Path
 from spotter.config import recipes, resolve
 from spotter.rundir.files import write_json
 
+_GAMES: Final = ("atari", "minatar", "retro", "vizdoom")  # see games.py
 _LAST_UPDATE = 1.05  # the update under way when the promised step count passes may finish
 _START, _END = "<!-- results:start -->", "<!-- results:end -->"
 
@@ -39,7 +40,7 @@ class Outcome:
 
 
 def addresses() -> list[str]:
-    """Every variant with a promise; those on pictures, which take hours, only when named."""
+    """Every variant with a promise; games, which take hours together, only when named."""
     everything = (
         f"{name}:{variant}"
         for name, path in recipes.files().items()
@@ -49,7 +50,7 @@ def addresses() -> list[str]:
     return [
         address
         for address, resolved in found.items()
-        if resolved.expect is not None and resolved.config.env.family != "atari"
+        if resolved.expect is not None and resolved.config.env.family not in _GAMES
     ]
 
 

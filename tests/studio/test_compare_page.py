@@ -112,6 +112,18 @@ def test_a_fork_is_drawn_with_its_parent(page, visit, studio_runs, seeds):
     assert "began with another one's policy" in page.inner_text(".compare-family")
 
 
+def test_a_run_is_taken_off_and_another_put_on(page, visit, seeds):
+    visit(seeds[:2])
+    page.locator(".compare-runs .q-chip__icon--remove").first.click()
+    page.wait_for_url(f"**runs={seeds[1].id}")
+    page.wait_for_selector(".compare-line canvas")
+    page.locator(".compare-runs input").click()
+    page.locator(".compare-runs input").fill(seeds[2].id)
+    page.get_by_role("option", name=seeds[2].id).click()
+    page.keyboard.press("Escape")
+    page.wait_for_url(f"**runs={seeds[1].id},{seeds[2].id}")
+
+
 def test_nothing_chosen_and_nobody_there(page, studio):
     page.goto(f"{studio.url}compare")
     assert "Choose the runs to compare" in page.inner_text(".studio-empty")

@@ -88,7 +88,7 @@ def test_five_thousand_updates_open_within_a_second(own_studio, page):
             taken.append(time.perf_counter() - start)
     small, large = (min(taken) for taken in seconds.values())
     # on a machine that is busy with other things, what the length itself costs is what counts
-    assert large < 1.0 or large - small < 0.3, (small, large)
+    assert large < max(1.0, 1.5 * small), (small, large)
 
 
 def test_new_updates_appear_by_themselves(own_studio, page):

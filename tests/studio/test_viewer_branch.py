@@ -1,8 +1,13 @@
 """Another action at a step: from a click on a probability to what can be done there."""
 
+import base64
+import io
+
 import numpy as np
 import pytest
+from PIL import Image
 
+from spotter.config import validate
 from spotter.studio import viewer_branch, viewer_vision
 from spotter.studio.viewer_branch import other_action
 from spotter.studio.viewer_capture import telling
@@ -81,6 +86,27 @@ def test_a_mosaic_holds_every_picture(count, height, width):
     )
     sheet = viewer_vision.mosaic(images)
     assert set(range(1, count + 1)) <= set(np.unique(sheet).tolist())
+
+
+def test_a_step_is_explained_in_pictures(run, monkeypatch):
+    from spotter.nets.actor_critic import Policy
+    from spotter.traces import vision
+    from spotter.types import ActionSpec, Leaf, Spaces
+
+    sees = Spaces({"obs": Leaf("image", (4, 84, 84), "uint8")}, ActionSpec("discrete", (), (3,)))
+    policy = Policy(sees, validate(run.settings()).policy)
+    monkeypatch.setattr(vision, "policy_of", lambda folder, meta: policy)
+    folder = str(run.folder / "episodes" / episodes.pixels(run))
+    found = viewer_vision.explain(folder, 2)
+    titles = [one["title"] for one in found]
+    assert titles[:2] == ["Saliency for the action", "Saliency for the value"]
+    assert titles[-1] == "Filters of the first layer"
+    assert sum(title.startswith("Activations") for title in titles) == 3
+    for one in found:
+        image = Image.open(io.BytesIO(base64.b64decode(one["png"])))
+        assert min(image.size) > 7
+    with pytest.raises(UserError, match="not in this episode"):
+        viewer_vision.explain(folder, 99)
 
 
 def test_no_torch_until_a_policy_is_asked_for():

@@ -127,22 +127,19 @@ class Table:
             with suppress(OSError, ValueError):
                 self._pipe.send_bytes(message)
 
-    def close(self) -> None:
+    def stop(self) -> None:
+        """Ask the process to end."""
         self._send(ORDER + b"null")
         self.is_gone = True
-        threading.Thread(target=self._end, daemon=True).start()
 
-    def _end(self) -> None:
+    def wait(self) -> None:
         """Give it a moment to close its game, then insist."""
-        self.wait(_PATIENCE_S)
+        self._process.join(timeout=_PATIENCE_S)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
         with suppress(OSError):
             self._pipe.close()
-
-    def wait(self, seconds: float) -> None:
-        self._process.join(timeout=seconds)
 
 
 class Arena:
@@ -163,7 +160,7 @@ class Arena:
         def drop() -> None:
             if self._spare is spare:
                 self._spare = None
-                spare.close()
+                _end(spare)
 
         asyncio.get_running_loop().call_later(_SPARE_S, drop)
 
@@ -193,7 +190,7 @@ class Arena:
         """End a game."""
         table = self._tables.pop(name, None)
         if table is not None:
-            table.close()
+            _end(table)
 
     def _close_if_alone(self, name: str) -> None:
         def check() -> None:
@@ -230,12 +227,18 @@ class Arena:
             tables.append(self._spare)
             self._spare = None
         for table in tables:
-            table.close()
+            table.stop()
         for table in tables:
-            table.wait(2 * _PATIENCE_S)
+            table.wait()
 
 
 async def _forward(table: Table, socket: WebSocket) -> None:
     with suppress(WebSocketDisconnect, RuntimeError):
         while True:
             await socket.send_bytes(await table.next())
+
+
+def _end(table: Table) -> None:
+    """Without keeping anybody waiting."""
+    table.stop()
+    threading.Thread(target=table.wait, daemon=True).start()

@@ -79,7 +79,7 @@ def options(groups: Sequence[Group], curves: Curves, metric: str, middle: Middle
     chart = theme.chart_base()
     chart["grid"] = {"left": 8, "right": 20, "top": 40, "bottom": 24, "containLabel": True}
     names = [_label(group) for group in groups]
-    quiet = {"color": "#8a9199", "fontSize": 12}
+    quiet = {"color": "#8a9199", "fontSize": 12, "lineHeight": 20}
     chart["legend"] = {"show": True, "type": "scroll", "top": 0, "left": 0, "data": names,
                        "textStyle": quiet, "itemWidth": 18, "itemHeight": 8}  # fmt: skip
     chart["xAxis"] |= {"name": "env steps", "nameLocation": "middle", "nameGap": 24,

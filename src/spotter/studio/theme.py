@@ -16,7 +16,6 @@ PAGES: Final = (
     ("Inspector", "/inspect"),
     ("Play", "/play"),
     ("Film", "/film"),
-    ("Film", "/film"),
 )
 ACCENT: Final = {False: "#0b6e99", True: "#58b6dd"}
 # Distinguishable for colour-blind eyes, on white and on near-black (Okabe and Ito).
@@ -130,8 +129,10 @@ def _dark_switch() -> None:
     remember = f"document.cookie='{_COOKIE}='+(d?1:0)+';path=/;max-age=31536000;samesite=strict'"
     toggle = f"() => {{ const d = !Quasar.Dark.isActive; setDark(d); {remember}; }}"
     # a plain button: Quasar's own loses a key press now and then while the page is busy
-    with ui.element("button").props('type="button" aria-label="Light or dark"').classes(
-        "studio-contrast"
-    ) as switch:
+    with (
+        ui.element("button")
+        .props('type="button" aria-label="Light or dark"')
+        .classes("studio-contrast") as switch
+    ):
         ui.icon("contrast")
     switch.on("click", js_handler=toggle)

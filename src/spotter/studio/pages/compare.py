@@ -98,8 +98,20 @@ class _Page:
         picker.props('outlined dense use-chips hide-dropdown-icon input-debounce="0"')
         picker.classes("w-full compare-runs")
         # only once the list is closed: a page that reloads at every tick cannot be ticked in
-        picker.on("popup-hide", lambda: self._chosen(picker.value))
-        picker.on("clear", lambda: self._chosen([]))
+        is_open = False
+
+        def opened(value: bool) -> None:
+            nonlocal is_open
+            is_open = value
+            changed()
+
+        def changed() -> None:
+            if not is_open:
+                self._chosen(picker.value)
+
+        picker.on("popup-show", lambda: opened(True))
+        picker.on("popup-hide", lambda: opened(False))
+        picker.on_value_change(changed)
 
     def _chosen(self, ids: Sequence[str] | None) -> None:
         chosen = list(ids or [])

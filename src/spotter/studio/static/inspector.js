@@ -242,6 +242,7 @@ export default {
       this.clear();
       this.ready = this.playing = false;
       this.problem = "";
+      this.fetched = new Set();
       const base = this.base;
       try {
         const response = await fetch(base + ".json");
@@ -273,10 +274,7 @@ export default {
     },
     moved() {
       if (!this.ready) return;
-      for (let t = this.step + 1; t <= Math.min(this.last, this.step + AHEAD); t++) {
-        if (this.e.frames) new Image().src = this.picture(t);
-        this.e.seen.forEach((leaf, i) => { if (leaf.kind === "image") new Image().src = this.view(i, t); });
-      }
+      this.fetchAhead();
       this.place();
       const table = this.$refs.table;
       const top = this.step * ROW;
@@ -289,6 +287,14 @@ export default {
         address.searchParams.set("step", this.step);
         history.replaceState(history.state, "", address);
       }, 300);
+    },
+    fetchAhead() {
+      for (let t = this.step + 1; t <= Math.min(this.last, this.step + AHEAD); t++) {
+        if (this.fetched.has(t)) continue;
+        this.fetched.add(t);
+        if (this.e.frames) new Image().src = this.picture(t);
+        this.e.seen.forEach((leaf, i) => { if (leaf.kind === "image") new Image().src = this.view(i, t); });
+      }
     },
     toggle() {
       this.playing = !this.playing;
