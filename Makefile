@@ -9,8 +9,9 @@ READY := $(VENV)/.ready
 train: $(READY)
 	$(BIN)/spotter train CartPole-v1:ppo
 
+# On as many cores as there are, up to four; the tests of a file stay together.
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 # The fault tests with longer runs and many more kills; about ten minutes on two cores.
 soak: $(READY)

@@ -20,6 +20,7 @@ from datetime import date
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Final
 
 from spotter.config import recipes, resolve
 from spotter.rundir.files import write_json

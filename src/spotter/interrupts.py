@@ -10,7 +10,11 @@ from typing import Any, Final, Literal, Self
 
 Request = Literal["interrupted", "terminated"]
 EXIT_CODES: Final[dict[str, int]] = {"interrupted": 130, "terminated": 143}
-_SIGNALS: Final[dict[str, Request]] = {"SIGINT": "interrupted", "SIGTERM": "terminated"}
+_SIGNALS: Final[dict[str, Request]] = {
+    "SIGINT": "interrupted",
+    "SIGTERM": "terminated",
+    "SIGBREAK": "interrupted",  # how Windows asks a process in a group of its own
+}
 
 
 class Interrupts:
@@ -24,7 +28,9 @@ class Interrupts:
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():  # Python allows it nowhere else
             for name in _SIGNALS:
-                number = getattr(signal, name)
+                number = getattr(signal, name, None)
+                if number is None:
+                    continue
                 self._before[number] = signal.signal(number, self._handle)
         return self
 

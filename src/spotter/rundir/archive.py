@@ -33,7 +33,7 @@ CONTENTS: Final = (
 _NEEDED: Final = ("run.json", "config.yaml")
 _SUFFIXES: Final = {
     ".json", ".jsonl", ".yaml", ".csv", ".safetensors", ".mp4", ".png", ".jpg", ".gif", ".html",
-    ".md", ".log", ".txt",
+    ".md", ".log", ".txt", ".npz", ".zip",
 }  # fmt: skip
 _MOST_FILES: Final = 100_000
 _LONGEST_PATH: Final = 240

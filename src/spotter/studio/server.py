@@ -3,8 +3,6 @@
 NiceGUI knows one application per process, so one process serves one folder of runs.
 """
 
-import importlib
-import importlib.util
 import os
 import socket
 import sys
@@ -21,13 +19,15 @@ from starlette.types import ASGIApp
 
 from spotter.rundir.identity import FOLDER_VARIABLE, home
 from spotter.studio.context import Context
+from spotter.studio.pages import compare, film, inspector, play
+from spotter.studio.pages import run as run_page
+from spotter.studio.pages import runs as runs_page
 from spotter.studio.security import Door, Guard
 from spotter.studio.worker import Worker
 from spotter.types import UserError
 
-PAGES: Final = ("runs", "run", "compare", "inspector", "play", "film")
+PAGES: Final = (runs_page, run_page, compare, inspector, play, film)
 DEFAULT_PORT: Final = 7860
-_PACKAGE: Final = "spotter.studio.pages"
 # What a run brings along may come from a stranger: it may show itself, but run nothing and ask
 # for nothing, least of all in Studio's name.
 _HARMLESS: Final = (
@@ -46,10 +46,8 @@ def build(runs: Path, door: Door, worker: Worker | None = None) -> ASGIApp:
     runs = runs.resolve()
     os.environ[FOLDER_VARIABLE] = str(runs)  # for everything that asks `home()`, children too
     context = Context(runs, worker or Worker())
-    for name in PAGES:
-        module = f"{_PACKAGE}.{name}"
-        if importlib.util.find_spec(module) is not None:
-            importlib.import_module(module).register(context)
+    for page in PAGES:
+        page.register(context)
     _serve_files(context)
     pages.on_shutdown(context.worker.close)
     outer = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)

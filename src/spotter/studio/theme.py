@@ -128,7 +128,7 @@ def _dark_switch() -> None:
     """The choice lives in a cookie of the browser, so that the server draws the right page."""
     remember = f"document.cookie='{_COOKIE}='+(d?1:0)+';path=/;max-age=31536000;samesite=strict'"
     toggle = f"() => {{ const d = !Quasar.Dark.isActive; setDark(d); {remember}; }}"
-    # a plain button: Quasar's own loses a key press now and then while the page is busy
+    # a plain button: the browser itself turns Enter and space into clicks
     with (
         ui.element("button")
         .props('type="button" aria-label="Light or dark"')
