@@ -114,7 +114,8 @@ import resource, sys, torch
 from spotter import devices
 if sys.argv[1] == "keep":
     assert devices.keep_freed_memory()
-net = torch.nn.Sequential(torch.nn.Conv2d(4, 32, 8, 4), torch.nn.ReLU(), torch.nn.Conv2d(32, 64, 4, 2))
+from torch.nn import Conv2d, ReLU, Sequential
+net = Sequential(Conv2d(4, 32, 8, 4), ReLU(), Conv2d(32, 64, 4, 2))
 def faults():
     images = torch.ones(256, 4, 84, 84, dtype=torch.uint8)
     net(images.to(torch.float32).div_(255)).square().mean().backward()

@@ -109,3 +109,19 @@ def test_mistakes(typed, meant, count):
 def test_mistakes_are_symmetric_and_bounded(a, b):
     assert plugins.mistakes(a, b) == plugins.mistakes(b, a) <= max(len(a), len(b))
     assert (plugins.mistakes(a, b) == 0) == (a == b)
+
+
+@pytest.mark.parametrize("where", ["runs", "data/runs"])
+def test_nothing_in_the_folder_of_runs_is_imported(tmp_path, monkeypatch, where):
+    """A run may come from a stranger, and names its algorithm itself."""
+    folder = tmp_path / where / "stranger"
+    folder.mkdir(parents=True)
+    for file in ("__init__.py", "payload.py"):
+        (folder / file).write_text("raise SystemExit('the stranger was here')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv(plugins.RUNS_VARIABLE, where)
+    name = f"{where.replace('/', '.')}.stranger.payload"
+    with pytest.raises(UserError, match="unknown algorithm"):
+        plugins.load("algos", name)
+    assert not plugins.exists("algos", name)

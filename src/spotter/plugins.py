@@ -8,10 +8,12 @@ Nothing registers itself and there is no central list.
 import difflib
 import importlib
 import importlib.util
+import os
 import pkgutil
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
+from importlib.machinery import PathFinder
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +21,8 @@ from typing import Final
 
 from spotter.types import UserError
 
+RUNS_VARIABLE: Final = "SPOTTER_RUNS"
+"""Names the folder of runs; `runs` in the working folder without it."""
 PACKAGES: Final = {
     "algos": "spotter.algos",
     "envs": "spotter.envs",
@@ -107,9 +111,28 @@ def unknown(kind: str, name: str) -> str:
 def findable(name: str) -> bool:
     """Whether a module of that dotted name exists; its parent packages are imported."""
     try:
-        return importlib.util.find_spec(name) is not None
+        return not _is_from_runs(name) and importlib.util.find_spec(name) is not None
     except Exception:  # a parent package may fail in any way while it is imported
         return False
+
+
+def _is_from_runs(name: str) -> bool:
+    """Whether a module lies in the folder of runs: runs may come from strangers and name it.
+
+    Looked up part by part, since asking for a module imports the packages it is in.
+    """
+    runs = Path(os.environ.get(RUNS_VARIABLE) or "runs").resolve()
+    path: Sequence[str] | None = None
+    parts = name.split(".")
+    for i in range(len(parts)):
+        spec = PathFinder.find_spec(".".join(parts[: i + 1]), path)
+        if spec is None:
+            return False
+        path = list(spec.submodule_search_locations or ())
+        places = [spec.origin, *path] if spec.has_location and spec.origin else path
+        if any(Path(place).resolve().is_relative_to(runs) for place in places if place):
+            return True
+    return False
 
 
 def require(module: str, extra: str) -> ModuleType:

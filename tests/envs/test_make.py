@@ -312,7 +312,7 @@ class TestChoosingABackEnd:
     ):
         script = tmp_path / "script.py"
         script.write_text(text)
-        monkeypatch.setattr(sys.modules["__main__"], "__file__", str(script))
+        monkeypatch.setattr(sys.modules["__main__"], "__file__", str(script), raising=False)
         monkeypatch.setattr(make, "_step_cost_s", lambda env, reward: 1e-3)
         monkeypatch.setattr(make.os, "cpu_count", lambda: 2)
         assert self.chosen(self.WALKER) == expected

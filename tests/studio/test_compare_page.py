@@ -99,7 +99,7 @@ def test_another_metric_and_seeds_apart(page, visit, seeds):
 
 
 def test_unlike_games_are_warned_about(page, visit, seeds, studio_runs):
-    visit([seeds[0], make_run(studio_runs, "Acrobot-v1", level=-90.0)])
+    visit([seeds[0], make_run(studio_runs, "MountainCar-v0", level=90.0)])
     assert "different environments" in page.inner_text(".compare-warnings")
 
 

@@ -6,6 +6,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from spotter.rundir.story import checkpoints
 from spotter.studio.pages.inspector import changes
 from spotter.traces import format as traces
 from spotter.traces.advantages import judged
@@ -277,13 +278,13 @@ def test_an_episode_is_captured_and_another_action_tried(page, studio, trained):
     captured(page, studio, trained, Seed="12", Steps_at_most="60")
     page.wait_for_url("**episode=**", timeout=60_000)
     page.wait_for_selector(".viewer-step")
-    (stored,) = traces.listing(trained)
+    stored = traces.listing(trained)[0]
     assert traces.load(stored).meta.seed == 12
     for _ in range(3):
         page.keyboard.press("ArrowRight")
     page.get_by_role("button", name=re.compile("Try push")).click()
     page.wait_for_selector(".inspect-branch table", timeout=60_000)
-    old, new = (traces.load(folder) for folder in reversed(traces.listing(trained)))
+    old, new = (traces.load(folder) for folder in reversed(traces.listing(trained)[:2]))
     assert (old.columns["action"][:3] == new.columns["action"][:3]).all()
     assert old.columns["action"][3] != new.columns["action"][3]
     assert (old.columns["obs/obs"][:4] == new.columns["obs/obs"][:4]).all()
@@ -294,6 +295,15 @@ def test_an_episode_is_captured_and_another_action_tried(page, studio, trained):
     page.wait_for_selector(".viewer-step")
     assert "given, not chosen" in page.inner_text(".viewer-action")
     assert step_of(page) == 3
+
+
+def test_a_checkpoint_in_the_address_is_chosen_in_the_form(page, studio, trained):
+    first = checkpoints(trained)[0].env_steps
+    page.goto(f"{studio.url}inspect?run={trained.id}&checkpoint=step%3D{first}")
+    page.get_by_role("button", name="Capture an episode").click()
+    page.get_by_role("dialog").get_by_text(f"{first:,} env steps").wait_for()
+    page.goto(f"{studio.url}inspect?run={trained.id}&checkpoint=step%3D7")
+    assert "has no checkpoint step=7" in page.inner_text("[role=alert]")
 
 
 def test_a_setting_that_does_not_exist_is_a_sentence(page, studio, trained):

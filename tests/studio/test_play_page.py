@@ -10,6 +10,7 @@ from websockets.sync import client
 from spotter.traces import format as traces
 
 READY_MS = 60_000  # torch has to be imported in a fresh process
+PLAYERS = {"You": "You", "The agent": "Agent", "Untrained": "Untrained policy", "Race": "You,Agent"}
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +31,9 @@ def start(page, mode: str) -> None:
     page.locator(".play-mode").get_by_text(mode, exact=True).click()
     page.get_by_role("button", name="Start").click()
     page.wait_for_selector(".play-columns:visible", timeout=READY_MS)
+    # the game before may still be on the page
+    shown = "[...document.querySelectorAll('.play-who > span:first-child')].map(e => e.textContent)"
+    wait_for(page, f"{shown}.join() === '{PLAYERS[mode]}'")
     wait_for(page, "+document.querySelector('[data-fact=episode]').textContent >= 1")
 
 
@@ -108,6 +112,34 @@ def test_play_05_human_and_agent_race_side_by_side(seat):
     episode_reaches(page, 2)
     page.keyboard.up("ArrowRight")
     assert ":" in page.locator(".play-past .studio-number").first.inner_text()
+
+
+def test_a_person_takes_over_from_a_frame_of_the_inspector(page, studio, trained):
+    from spotter.traces.capture import capture_to_disk
+
+    stored = capture_to_disk(str(trained.folder), seed=31, most_steps=20)
+    name = stored.rsplit("/", 1)[-1]
+    page.goto(f"{studio.url}inspect?run={trained.id}&episode={name}&step=4")
+    page.wait_for_selector(".viewer-step")
+    page.keyboard.press("ArrowRight")
+    page.get_by_role("link", name="Take over from this frame").click()
+    page.wait_for_selector(".play-columns:visible", timeout=READY_MS)
+    wait_for(page, "document.querySelector('[data-fact=step]').textContent === '5'")
+    assert "stands at step 5" in page.locator(".play-hint").inner_text()
+    page.wait_for_timeout(300)
+    assert fact(page, "step") == 5, "nothing moves before a key"
+    page.get_by_role("button", name="Record").click()
+    page.keyboard.down("ArrowLeft")
+    page.wait_for_selector(".play-kept", timeout=READY_MS)
+    page.keyboard.up("ArrowLeft")
+    kept = traces.load(traces.find(trained, page.locator(".play-kept a").first.inner_text()))
+    before = traces.load(traces.find(trained, name)).columns["action"][:5].tolist()
+    assert kept.columns["action"][:5].tolist() == before
+    assert set(kept.columns["action"][5:].tolist()) == {0}
+    assert (kept.meta.mode, kept.meta.seed) == ("human", 31)
+    page.goto(f"{studio.url}play?run={trained.id}&episode={name}&step=99")
+    page.get_by_text("step 99 is not in this episode").wait_for(timeout=READY_MS)
+    assert page.errors == []
 
 
 def test_turn_games_wait_and_masked_choices_are_marked(page, studio):

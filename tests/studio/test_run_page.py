@@ -59,7 +59,7 @@ def test_a_real_run_has_checkpoints_with_certificates_and_a_report(studio, train
 
 def test_a_child_shows_what_changed_against_its_parent(studio, studio_runs, page):
     context = Context(studio_runs, Worker())
-    child = next(run for path in studio_runs.iterdir() if (path / "run.json").is_file()
+    child = next(run for path in sorted(studio_runs.iterdir()) if (path / "run.json").is_file()
                  and (run := context.run_of(path.name)).info()["parent"])  # fmt: skip
     changes = {change.setting: change.after for change in told.parent_changes(context, child)}
     assert changes == {"algo.lr": "0.0001"}

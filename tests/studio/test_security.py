@@ -6,13 +6,14 @@ import json
 import os
 import shutil
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
 from spotter.studio import forms
 from spotter.studio.context import Context
 from spotter.studio.security import Door, is_loopback
+from spotter.studio.server import _address
 from spotter.studio.worker import Worker
 from spotter.types import UserError
 from tests.studio.making import make_run, start_server
@@ -103,6 +104,17 @@ def test_without_the_token_nothing_is_served(guarded, studio_runs):
     assert ask(guarded, SOCKET, HANDSHAKE)[0] == 403
     forged = {"Cookie": "spotter_token=" + "x" * len(TOKEN)}
     assert ask(guarded, "/", forged)[0] == 401
+
+
+def test_any_token_fits_into_an_address_and_a_cookie():
+    door = Door.at("0.0.0.0", "a+b&c=d;é/ ok")
+    assert parse_qs(urlsplit(_address("0.0.0.0", 1, door.token)).query)["token"] == [door.token]
+    assert door.proof.isalnum() and door.remembers(door.proof)
+    assert not door.remembers(door.token)
+
+
+def test_a_loopback_address_of_its_own_is_answered():
+    assert Door.at("127.0.0.2", None).refusal({"host": "127.0.0.2:7860"}) == ""
 
 
 def test_the_token_is_asked_once_then_a_cookie(guarded):

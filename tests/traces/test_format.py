@@ -92,7 +92,10 @@ def test_a_name_that_is_no_trace_reaches_no_file(run, name):
         traces.find(run, name)
 
 
-@pytest.mark.parametrize("damage", ["json", "version", "arrays", "frames", "gone", "pickle"])
+@pytest.mark.parametrize(
+    "damage",
+    ["json", "version", "arrays", "frames", "gone", "pickle", "length", "score", "mode", "short"],
+)
 def test_a_damaged_trace_is_one_sentence(run, damage):
     folder = save(trace(frames=Frames(PICTURES)), place(run, meta()))
     if damage == "json":
@@ -100,6 +103,11 @@ def test_a_damaged_trace_is_one_sentence(run, damage):
     elif damage == "version":
         data = json.loads((folder / "trace.json").read_text())
         (folder / "trace.json").write_text(json.dumps({**data, "version": 99}))
+    elif damage in ("length", "score", "mode"):
+        data = json.loads((folder / "trace.json").read_text())
+        (folder / "trace.json").write_text(json.dumps({**data, damage: "?"}))
+    elif damage == "short":
+        np.savez(folder / "arrays.npz", action=np.zeros(1), reward=np.zeros(1))
     elif damage in ("arrays", "frames"):
         path = folder / {"arrays": "arrays.npz", "frames": "frames.zip"}[damage]
         path.write_bytes(path.read_bytes()[:40])

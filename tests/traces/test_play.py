@@ -1,12 +1,15 @@
 """Sessions: a person, the agent, an untrained policy; races; keeping what was played."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from spotter.config import resolve
 from spotter.rundir.run import Run
 from spotter.traces import format as traces
-from spotter.traces.play import Game, Session, race
+from spotter.traces.play import Game, Session, race, take_over
 from spotter.training import train
 from spotter.types import UserError
 
@@ -130,6 +133,53 @@ def test_half_an_episode_is_kept_as_stopped(run):
         session.step(RIGHT)
         meta = traces.load(session.save()).meta
     assert (meta.end, meta.length) == ("stopped", 2)
+
+
+def test_a_person_takes_over_a_stored_episode_and_keeps_what_becomes_of_it(run):
+    from spotter.traces.capture import capture_to_disk
+
+    short = "env.time_limit=8"
+    folder = capture_to_disk(str(run.folder), seed=21, overrides=[short], pictures=False)
+    stored = traces.load(Path(folder))
+    game = take_over(folder, 6)
+    try:
+        (session,) = game.sessions
+        (shot,) = game.reset()
+        assert (shot.step, shot.score, session.episode_seed) == (6, 6.0, 21)
+        assert np.array_equal(shot.obs["obs"][0], stored.columns["obs/obs"][6])
+        with pytest.raises(UserError, match="nothing to keep"):
+            session.recording()
+        while not game.over:
+            (shot,) = game.step(RIGHT)
+        kept = traces.load(session.save())
+        assert game.reset()[0].step == 6, "the next try begins there, too"
+    finally:
+        game.close()
+    assert (shot.over, shot.step) == ("truncated", 8), "in the settings of the episode"
+    first = stored.columns["action"][:6].tolist()
+    assert kept.columns["action"].tolist() == [*first, 1, 1]
+    assert (kept.meta.mode, kept.meta.seed, kept.meta.score) == ("human", 21, shot.score)
+    assert kept.meta.changes == stored.meta.changes == (short,)
+    assert kept.meta.warnings == (f"taken over from {Path(folder).name} at step 6",)
+
+
+def test_what_cannot_be_brought_back_is_refused(run):
+    from spotter.traces.capture import capture
+
+    trace = capture(str(run.folder), seed=22, pictures=False)
+    seen = trace.columns["obs/obs"].copy()
+    seen[3] += 0.5
+    other = replace(trace, columns={**trace.columns, "obs/obs": seen})
+    folder = str(traces.save(other, traces.place(run, trace.meta)))
+    game = take_over(folder, 2)
+    assert game.reset()[0].step == 2, "nothing is unlike before step 3"
+    game.close()
+    game = take_over(folder, 5)
+    with pytest.raises(UserError, match="cannot be brought back to step 5: the same seed and"):
+        game.reset()
+    game.close()
+    with pytest.raises(UserError, match=f"step {trace.meta.length} is not in this episode"):
+        take_over(folder, trace.meta.length)
 
 
 def test_a_race_is_on_the_same_seed_in_lockstep(run):

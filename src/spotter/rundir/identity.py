@@ -11,12 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from spotter.plugins import RUNS_VARIABLE
 from spotter.rundir import process
 from spotter.rundir.files import read_json
 from spotter.types import UserError
 
 FORMAT: Final = 2
-FOLDER_VARIABLE: Final = "SPOTTER_RUNS"
+FOLDER_VARIABLE: Final = RUNS_VARIABLE
 SILENT_AFTER_S: Final = 120
 
 Info = dict[str, Any]

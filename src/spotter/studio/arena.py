@@ -10,8 +10,8 @@ import asyncio
 import atexit
 import json
 import multiprocessing
+import queue
 import secrets
-import struct
 import threading
 from collections import deque
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from spotter.studio.table import COMMAND, FRAME, NOTE, ORDER, play
+from spotter.studio.table import COMMAND, FRAME, NOTE, ORDER, packed, play
 from spotter.studio.worker import Worker
 from spotter.types import UserError
 
@@ -30,13 +30,8 @@ GRACE_S: Final = 15.0
 _SPARE_S: Final = 600.0
 _PATIENCE_S: Final = 2.0
 _LONGEST_COMMAND: Final = 400
+_MOST_UNHEARD: Final = 200  # commands
 _GONE: Final = "the process that played has ended; press Start to play on"
-
-
-def packed(header: Mapping[str, Any], *pictures: bytes) -> bytes:
-    """One message for the browser."""
-    text = json.dumps(header).encode()
-    return b"".join((struct.pack("<I", len(text)), text, *pictures))
 
 
 class Table:
@@ -57,7 +52,9 @@ class Table:
         self._tasks: set[asyncio.Task[None]] = set()
         self.is_gone = False
         self.watchers = 0
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._out: queue.Queue[bytes] = queue.Queue(_MOST_UNHEARD)
+        for work in (self._listen, self._write):
+            threading.Thread(target=work, daemon=True).start()
 
     def start(self, order: Mapping[str, Any]) -> None:
         """Leave the present game, if there is one, for another."""
@@ -124,8 +121,14 @@ class Table:
 
     def _send(self, message: bytes) -> None:
         if not self.is_gone:
-            with suppress(OSError, ValueError):
-                self._pipe.send_bytes(message)
+            with suppress(queue.Full):  # it hears nothing; what is pressed now is lost
+                self._out.put_nowait(message)
+
+    def _write(self) -> None:
+        """In a thread: a game that does not listen must not keep the server waiting."""
+        with suppress(OSError, ValueError):
+            while True:
+                self._pipe.send_bytes(self._out.get())
 
     def stop(self) -> None:
         """Ask the process to end."""

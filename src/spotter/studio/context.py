@@ -21,6 +21,10 @@ from spotter.types import UserError
 # No leading dot, no separators: nothing that could be a path. Imported runs keep their names.
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
+_LISTED: Final = ("run.json", "tags", "metrics.jsonl", "events.jsonl")
+"""What a list of runs reads of each."""
+_READ: Final = ("*", "checkpoints/*", "checkpoints/*/*", "videos/*", "episodes/*", "episodes/*/*")
+
 
 @dataclass(frozen=True)
 class Context:
@@ -69,14 +73,19 @@ class Context:
 
     def _is_home(self, id: str) -> bool:
         folder = self.runs / id
-        return not folder.is_symlink() or folder.resolve().is_relative_to(self.runs.resolve())
+        return all(self._stays(folder / name) for name in ("", *_LISTED))
 
     def _refuse_links(self, folder: Path) -> None:
         """Pages read these files by name, so none of them may be a way out."""
-        home = self.runs.resolve()
-        for path in (folder, *folder.iterdir()):
-            if path.is_symlink() and not path.resolve().is_relative_to(home):
-                raise UserError(f"run {folder.name} holds a link out of the folder of runs")
+        try:
+            paths = [path for pattern in _READ for path in folder.glob(pattern)]
+        except OSError as error:
+            raise UserError(f"there is no run {folder.name} (any more)") from error
+        if not all(map(self._stays, (folder, *paths))):
+            raise UserError(f"run {folder.name} holds a link out of the folder of runs")
+
+    def _stays(self, path: Path) -> bool:
+        return path.resolve().is_relative_to(self.runs.resolve())
 
 
 def is_name(text: str) -> bool:

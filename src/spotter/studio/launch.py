@@ -120,7 +120,8 @@ class Launcher:
 
     def _spawn(self, words: list[str], why: str) -> Launch:
         reason = ["--why", " ".join(why.split())[:500]] if why.strip() else []
-        command = [sys.executable, "-m", "spotter", "train", *words, *reason]
+        python, around = _python()
+        command = [python, "-m", "spotter", "train", *words, *reason]
         log = self._new_log()
         with log.open("wb") as output:
             started = subprocess.Popen(
@@ -128,7 +129,12 @@ class Launcher:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, FOLDER_VARIABLE: str(self.runs), "PYTHONUNBUFFERED": "1"},
+                env={
+                    **os.environ,
+                    **around,
+                    FOLDER_VARIABLE: str(self.runs),
+                    "PYTHONUNBUFFERED": "1",
+                },
                 **_apart(),
             )
         launch = Launch(started, log, command)
@@ -172,6 +178,14 @@ def _age(path: Path) -> float:
 def _last(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else "it said nothing"
+
+
+def _python() -> tuple[str, dict[str, str]]:
+    """Python itself: on Windows a virtual environment's only starts another, under another id."""
+    base = getattr(sys, "_base_executable", sys.executable)
+    if sys.platform == "win32" and base != sys.executable:
+        return base, {"__PYVENV_LAUNCHER__": sys.executable}
+    return sys.executable, {}
 
 
 def _apart() -> dict[str, Any]:

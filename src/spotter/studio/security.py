@@ -5,6 +5,7 @@ suddenly means 127.0.0.1 (DNS rebinding) gets nothing. What another page's scrip
 refused by its `Origin`. Beyond the loopback a token is needed: once in the address, then a cookie.
 """
 
+import hashlib
 import ipaddress
 import secrets
 import socket
@@ -46,7 +47,7 @@ class Door:
         if token is not None and len(token) < SHORTEST_TOKEN:
             raise UserError(f"--token must have at least {SHORTEST_TOKEN} characters")
         if is_loopback(host):
-            return cls(host, token, _LOOPBACK)
+            return cls(host, token, _LOOPBACK | {host.lower()})
         own = {host, socket.gethostname(), socket.getfqdn()}
         return cls(host, token or secrets.token_urlsafe(18), frozenset(map(str.lower, own)))
 
@@ -74,6 +75,14 @@ class Door:
         if self.token is None:
             return True
         return offered is not None and secrets.compare_digest(offered.encode(), self.token.encode())
+
+    @property
+    def proof(self) -> str:
+        """What a browser keeps instead of the token: any token fits into a cookie then."""
+        return hashlib.sha256((self.token or "").encode()).hexdigest()
+
+    def remembers(self, shown: str | None) -> bool:
+        return shown is not None and secrets.compare_digest(shown.encode(), self.proof.encode())
 
 
 def is_loopback(host: str) -> bool:
@@ -123,7 +132,7 @@ class Guard:
         refusal = self._door.refusal(headers)
         if refusal:
             return PlainTextResponse(refusal, 403)
-        if self._door.token is None or self._door.admits(_cookie(headers)):
+        if self._door.token is None or self._door.remembers(_cookie(headers)):
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         offered = [value for key, value in query if key == "token"]
@@ -138,7 +147,7 @@ class Guard:
         response = RedirectResponse(f"{path}?{urlencode(query)}" if query else path, 303)
         assert self._door.token is not None
         response.set_cookie(
-            COOKIE, self._door.token, max_age=30 * 86_400, httponly=True, samesite="lax"
+            COOKIE, self._door.proof, max_age=30 * 86_400, httponly=True, samesite="lax"
         )
         return response
 

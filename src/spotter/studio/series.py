@@ -98,21 +98,29 @@ class History:
 
     def column(self, key: str) -> Doubles:
         """[rows]"""
-        values = np.full(self.rows, math.nan)
-        known = self._columns.get(key)
+        rows, known = self.rows, self._columns.get(key)
+        values = np.full(rows, math.nan)
         if known is not None:
-            values[: len(known)] = known
+            part = known[:rows]  # a copy: another thread may be adding to the column meanwhile
+            values[: len(part)] = part
         return values
 
     def curve(self, key: str, axis: str = "env_steps") -> tuple[Doubles, Doubles]:
         """The points of a metric that are finite, along `env_steps` or another column."""
-        x, y = self.column(axis), self.column(key)
+        x, y = self._aligned(axis, key)
         there = np.isfinite(x) & np.isfinite(y)
         return x[there], y[there]
 
     def broken(self, key: str, axis: str = "env_steps") -> Doubles:
         """Where a metric was written, but was not a finite number."""
-        return self.column(axis)[np.isinf(self.column(key))]
+        x, y = self._aligned(axis, key)
+        return x[np.isinf(y)]
+
+    def _aligned(self, *keys: str) -> list[Doubles]:
+        """Columns of one length, though rows may be coming in."""
+        columns = [self.column(key) for key in keys]
+        rows = min(map(len, columns))
+        return [column[:rows] for column in columns]
 
     def last(self, key: str) -> float:
         """NaN if it was never written."""

@@ -9,6 +9,7 @@ import sys
 import webbrowser
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import uvicorn
 from fastapi import FastAPI
@@ -143,4 +144,4 @@ def _cannot_listen(host: str, port: int, error: Any) -> str:
 def _address(host: str, port: int, token: str | None) -> str:
     shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)
     name = f"[{shown}]" if ":" in shown else shown
-    return f"http://{name}:{port}/" + (f"?token={token}" if token else "")
+    return f"http://{name}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")

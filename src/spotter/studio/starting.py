@@ -53,7 +53,7 @@ async def resume(context: Context, run: Run) -> None:
     text = f"Go on with {run.id}? It continues from its latest checkpoint."
     if await theme.confirm(text, "Resume"):
         with _saying():
-            await arrive(context.launcher.resume(run))
+            await arrive(await asyncio.to_thread(context.launcher.resume, run))
 
 
 async def stop(context: Context, run: Run) -> None:

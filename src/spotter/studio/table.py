@@ -22,7 +22,8 @@ from spotter.traces.keys import key_name
 from spotter.types import UserError
 
 if TYPE_CHECKING:
-    from spotter.traces.play import Game, Image, Session
+    from spotter.traces.play import Game, Session
+    from spotter.traces.screen import Image
 
 FRAME: Final = b"F"
 EVENT: Final = b"E"
@@ -50,18 +51,24 @@ def play(pipe: Connection) -> None:
 
     with suppress(EOFError, OSError):
         order = _first_order(pipe)
-        while order is not None:
+        while True:
             order = _sit_down(pipe, order) or _first_order(pipe)
 
 
-def _first_order(pipe: Connection) -> dict[str, Any] | None:
-    """The next game to play; None: none any more."""
+def _first_order(pipe: Connection) -> dict[str, Any]:
+    """The next game to play."""
     while True:
         message = pipe.recv_bytes()
         if message[:1] == ORDER:
-            order = json.loads(message[1:])
-            assert order is None or isinstance(order, dict)
-            return order
+            return _read_order(message)
+
+
+def _read_order(message: bytes) -> dict[str, Any]:
+    """What to play; `null` is the end of everything."""
+    order: dict[str, Any] | None = json.loads(message[1:])
+    if order is None:
+        raise EOFError
+    return order
 
 
 def _sit_down(pipe: Connection, order: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -85,9 +92,11 @@ def _sit_down(pipe: Connection, order: Mapping[str, Any]) -> dict[str, Any] | No
 def _game(order: Mapping[str, Any]) -> "Game":
     import torch
 
-    from spotter.traces.play import Game, Session, race
+    from spotter.traces.play import Game, Session, race, take_over
 
     torch.set_num_threads(1)  # small networks; the other cores belong to games and trainings
+    if "episode" in order:
+        return take_over(str(order["episode"]), int(order["step"]), smooth=True)
     source, seed = str(order["source"]), order.get("seed")
     if order["mode"] == "race":
         return race(source, seed, smooth=True)
@@ -95,10 +104,11 @@ def _game(order: Mapping[str, Any]) -> "Game":
 
 
 def _fail(pipe: Connection, text: str) -> None:
-    pipe.send_bytes(EVENT + _packed({"kind": "failed", "text": text}))
+    pipe.send_bytes(EVENT + packed({"kind": "failed", "text": text}))
 
 
-def _packed(header: Mapping[str, Any], *pictures: bytes) -> bytes:
+def packed(header: Mapping[str, Any], *pictures: bytes) -> bytes:
+    """One message for the browser."""
     text = json.dumps(header).encode()
     return b"".join((struct.pack("<I", len(text)), text, *pictures))
 
@@ -116,6 +126,8 @@ class _Table:
         self._heard = 0
         """Number of the newest key the next step takes into account."""
         self._is_paused = self._by_step = self._records = False
+        self._stands = False
+        """Somebody is about to take over; the first key goes on."""
         self._ordered = False
         """A single step was asked for."""
         self._due = 0.0
@@ -123,16 +135,15 @@ class _Table:
         """Pictures of the present step still to be shown, and when."""
         self._number = 0
 
-    def run(self) -> dict[str, Any] | None:
+    def run(self) -> dict[str, Any]:
         """Until the next order, which is returned; without one the game stands still."""
-        self._introduce()
         self._begin()
         while True:
             # commands first: the newest keys count
             if self._pipe.poll(self._patience()):
                 message = self._pipe.recv_bytes()
                 if message[:1] == ORDER:
-                    return self._leave(message[1:])
+                    return _read_order(message)
                 self._obey(message[1:])
             elif self._film and monotonic() >= self._film[0][0]:
                 self._pipe.send_bytes(self._film.popleft()[1])
@@ -142,12 +153,6 @@ class _Table:
                 self._begin()
             else:
                 self._step()
-
-    def _leave(self, order: bytes) -> dict[str, Any] | None:
-        found: dict[str, Any] | None = json.loads(order)
-        if found is None:
-            raise EOFError
-        return found
 
     def _patience(self) -> float:
         """How long to wait for commands only."""
@@ -174,7 +179,7 @@ class _Table:
 
     @property
     def _is_by_key(self) -> bool:
-        return self._by_step or self._game.waits
+        return self._by_step or self._stands or self._game.waits
 
     @property
     def _is_human(self) -> bool:
@@ -218,6 +223,9 @@ class _Table:
 
     def _begin(self) -> None:
         self._game.reset()
+        if not self._number:
+            self._introduce()
+        self._stands = self._game.sessions[0].opening is not None
         self._ordered = False
         self._touched.clear()
         self._due = monotonic() + 1 / self._fps
@@ -226,7 +234,7 @@ class _Table:
     def _step(self) -> None:
         pressed = frozenset(self._held | self._touched)
         self._touched.clear()
-        self._ordered = self._has_new_keys = False
+        self._ordered = self._has_new_keys = self._stands = False
         # from when it was due, so that the pace holds; but late steps are not made up for
         self._due = max(self._due + 1 / self._fps, monotonic())
         self._game.step(pressed)
@@ -251,18 +259,15 @@ class _Table:
 
     def _record(self, wanted: bool) -> None:
         """Every finished episode is kept; stopping in the middle of one keeps what there is."""
-        if self._records and not wanted and not self._game.over and self._kept_session.actions:
+        has_moved = self._game.shots[0].action is not None
+        if self._records and not wanted and not self._game.over and has_moved:
             self._keep()
         self._records = wanted
 
-    @property
-    def _kept_session(self) -> "Session":
-        """In a race, the person's: the agent can be captured at any time."""
-        return self._game.sessions[0]
-
     def _keep(self) -> None:
         try:
-            recording = self._kept_session.recording()
+            # in a race, the person's: the agent can be captured at any time
+            recording = self._game.sessions[0].recording()
         except UserError as error:
             self._tell({"kind": "said", "text": str(error), "bad": True})
         else:
@@ -293,7 +298,7 @@ class _Table:
         )
 
     def _tell(self, header: Mapping[str, Any]) -> None:
-        self._pipe.send_bytes(EVENT + _packed(header))
+        self._pipe.send_bytes(EVENT + packed(header))
 
     def _show(self) -> None:
         """The present moment at once; after a step, first the frames that led to it."""
@@ -319,12 +324,13 @@ class _Table:
             "number": self._number,
             "heard": self._heard,
             "paused": self._is_paused,
+            "stands": self._stands,
             "players": [
                 _described(session, len(picture))
                 for session, picture in zip(self._game.sessions, pictures, strict=True)
             ],
         }
-        return FRAME + _packed(header, *pictures)
+        return FRAME + packed(header, *pictures)
 
 
 def _at(frames: Sequence[Any], share: float) -> Any:

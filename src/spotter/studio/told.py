@@ -147,7 +147,8 @@ def alerts(run: Run) -> list[Warned]:
             id, metric, level, saw, advice = (
                 str(event.get(key, "")) for key in ("id", "metric", "level", "saw", "advice")
             )
-            steps = int(event.get("env_steps", 0))
+            written = event.get("env_steps")
+            steps = written if isinstance(written, int) else 0
             found.setdefault(id, Warned(id, metric, level, saw, advice, steps))
     return list(found.values())
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from spotter.types import UserError
+
 _REPORT_EVERY: Final = 50  # steps
 
 
@@ -14,7 +16,13 @@ def capture(report: Callable[[Any], bool] | None = None, **how: Any) -> str:
 
 
 def telling(report: Callable[[Any], bool] | None) -> Callable[[int], bool] | None:
-    """Reports now and then, for every message costs; False, once nobody waits any more."""
+    """Reports now and then, for every message costs; an episode nobody waits for is not kept."""
     if report is None:
         return None
-    return lambda steps: report(steps) if steps % _REPORT_EVERY == 0 else True
+
+    def tell(steps: int) -> bool:
+        if steps % _REPORT_EVERY == 0 and not report(steps):
+            raise UserError("nobody waits for this episode any more")
+        return True
+
+    return tell

@@ -6,6 +6,7 @@ server however that ends, and is started anew if it crashed.
 """
 
 import asyncio
+import atexit
 import importlib
 import itertools
 import multiprocessing
@@ -39,6 +40,7 @@ class WorkerError(RuntimeError):
 class _Job:
     future: "Future[Any]"
     report: Callable[[Any], None] | None
+    pipe: Connection | None
 
 
 class Worker:
@@ -50,6 +52,7 @@ class Worker:
         self._pipe: Connection | None = None
         self._process: multiprocessing.process.BaseProcess | None = None
         self._jobs: dict[int, _Job] = {}
+        atexit.register(self.close)  # also where the server is made to end at once
 
     async def run(
         self, name: str, /, *, report: Callable[[Any], None] | None = None, **kwargs: Any
@@ -72,6 +75,7 @@ class Worker:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             self._send(("cancel", number))
+            self._jobs.pop(number, None)
             raise
 
     def submit(self, name: str, /, **kwargs: Any) -> "Future[Any]":
@@ -80,6 +84,7 @@ class Worker:
 
     def close(self) -> None:
         """End the process; whatever it was doing is lost."""
+        self._send(("stop",))  # closing the pipe alone is not heard while a thread reads from it
         with self._lock:
             pipe, process = self._pipe, self._process
             self._pipe = self._process = None
@@ -99,7 +104,7 @@ class Worker:
         with self._lock:
             if self._pipe is None or self._process is None or not self._process.is_alive():
                 self._start()
-            self._jobs[number] = _Job(future, report)
+            self._jobs[number] = _Job(future, report, self._pipe)
         if not self._send(("job", number, name, kwargs, report is not None)):
             self._fail(number, WorkerError(_CRASHED))
         return number, future
@@ -130,7 +135,7 @@ class Worker:
         with self._lock:
             if self._pipe is pipe:
                 self._pipe = None
-            lost = list(self._jobs)
+            lost = [number for number, job in list(self._jobs.items()) if job.pipe is pipe]
         for number in lost:
             self._fail(number, WorkerError(_CRASHED))
 
@@ -188,8 +193,10 @@ def _receive(
             kind, *rest = pipe.recv()
             if kind == "job":
                 jobs.put((rest[0], rest[1], rest[2], rest[3]))
-            else:
+            elif kind == "cancel":
                 cancelled.add(rest[0])
+            else:
+                os._exit(0)
     except (EOFError, OSError):
         os._exit(0)  # the server is gone, and nobody waits for what runs here
 

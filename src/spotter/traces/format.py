@@ -27,7 +27,10 @@ ENDS: Final = ("terminated", "truncated", "cut", "stopped")
 FOLDER: Final = "episodes"
 NAME: Final = re.compile(r"\d{9,}-seed\d+-(greedy|sampled|human|untrained)(-\d+)?")
 """What the folder of a trace may be called; anything else is not looked at."""
-_UNREADABLE: Final = (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, struct.error)
+_UNREADABLE: Final = (
+    OSError, ValueError, KeyError, TypeError, IndexError, MemoryError,
+    zipfile.BadZipFile, struct.error,
+)  # fmt: skip
 _LOCAL_HEADER: Final = 30  # bytes before the name of a file in a zip
 _EARLIEST: Final = (1980, 1, 1, 0, 0, 0)  # the same pictures give the same bytes
 
@@ -137,18 +140,23 @@ class _Zipped(Frames):
 class _Columns(Mapping[str, Array]):
     """Arrays of an npz, each read when it is asked for: observations are large."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, length: int) -> None:
+        self._path, self._length = path, length
         self._read: dict[str, Array] = {}
         with _reading(path), zipfile.ZipFile(path) as archive:
             self._names = [name.removesuffix(".npy") for name in archive.namelist()]
+            if not {"action", "reward"} <= set(self._names):
+                raise ValueError("it has no actions or no rewards")
 
     def __getitem__(self, name: str) -> Array:
         if name not in self._names:
             raise KeyError(name)
         if name not in self._read:
             with _reading(self._path), np.load(self._path, allow_pickle=False) as arrays:
-                self._read[name] = arrays[name]
+                found = arrays[name]
+                if found.ndim < 1 or len(found) != self._length:
+                    raise ValueError(f"{name} has not the length of the episode")
+                self._read[name] = found
         return self._read[name]
 
     def __contains__(self, name: object) -> bool:
@@ -241,13 +249,25 @@ def load(folder: Path) -> Trace:
         if data["version"] > VERSION:
             raise ValueError(f"version {data['version']} is newer than {VERSION}; update Spotter")
         known = {f.name for f in fields(Meta)}
-        entries = {key: _frozen(value) for key, value in data.items() if key in known}
+        meta = Meta(**{key: _frozen(value) for key, value in data.items() if key in known})
+        _check_meta(meta)
         frames = folder / "frames.zip"
         return Trace(
-            Meta(**entries),
-            _Columns(folder / "arrays.npz"),
+            meta,
+            _Columns(folder / "arrays.npz", meta.length),
             _Zipped(frames) if frames.exists() else Frames(),
         )
+
+
+def _check_meta(meta: Meta) -> None:
+    """Against files that were damaged, or made up: pages count on these."""
+    numbers = (meta.score, meta.gamma, meta.lam, meta.final_value)
+    if not isinstance(meta.length, int) or meta.length < 1:
+        raise ValueError(f"its length is {meta.length!r}")
+    if not all(isinstance(number, int | float) for number in numbers):
+        raise ValueError("its score, gamma, lam and final_value must be numbers")
+    if meta.mode not in MODES or meta.end not in ENDS:
+        raise ValueError(f"its mode is {meta.mode!r}, its end {meta.end!r}")
 
 
 def _frozen(value: Any) -> Any:

@@ -1,20 +1,24 @@
 """Who plays in a session: the policy of a checkpoint or a fresh one, and what it thinks each step.
 
-Also what a session is played from: `@last`, a run, a checkpoint, or the address of a recipe.
+Also what a session is played from: `@last`, a run, a checkpoint, the address of a recipe, or a step
+of a stored episode.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from spotter import checkpoint, seeding
-from spotter.config import RunConfig, resolve
+from spotter.config import RunConfig, changed, resolve
 from spotter.envs.fingerprint import unlike_actions
 from spotter.nets.actor_critic import Policy
 from spotter.nets.heads import Bernoulli, Categorical, Distribution, MultiCategorical
 from spotter.rundir.run import Run, select
+from spotter.traces import format as traces
+from spotter.traces.capture import fresh as fresh_policy
 from spotter.types import Array, Obs, Spaces, UserError
 
 
@@ -25,6 +29,8 @@ class Source:
     config: RunConfig
     run: Run | None = None
     step: Path | None = None
+    changes: tuple[str, ...] = ()
+    """Settings that are not as the run has them; `config` holds them already."""
 
     @property
     def why_no_agent(self) -> str:
@@ -50,6 +56,55 @@ def source_of(text: str) -> Source:
         # a young run: a person can play all the same
         return Source(checkpoint.read_config(run.folder / "checkpoints" / "none"), run)
     return Source(checkpoint.read_config(step), run, step)
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a stored episode began: what was done, and what was to be seen before and after each."""
+
+    name: str
+    source: Source
+    seed: int
+    actions: Array
+    """[steps, …]"""
+    seen: Obs
+    """[steps + 1, …] for every leaf."""
+
+    @property
+    def note(self) -> str:
+        return f"taken over from {self.name} at step {len(self.actions)}"
+
+    @property
+    def led_elsewhere(self) -> UserError:
+        return UserError(
+            f"{self.source.config.env.id} cannot be brought back to step {len(self.actions)}: "
+            "the same seed and actions led elsewhere"
+        )
+
+    def check(self, step: int, seen: Obs) -> None:
+        """Refuse what does not look as it did at a step; `seen` has one row per leaf."""
+        for path, before in self.seen.items():
+            if path not in seen or not np.array_equal(seen[path][0], before[step]):
+                raise self.led_elsewhere
+
+
+def opening_of(folder: str, step: int) -> Opening:
+    """The episode in `folder` up to a step, in the settings it was played with."""
+    trace = traces.load(Path(folder))
+    meta, run = trace.meta, Run(Path(folder).resolve().parents[1])
+    if not 0 <= step < meta.length:
+        raise UserError(f"step {step} is not in this episode; it has 0 to {meta.length - 1}")
+    found = checkpoint.find_in(run, f"step={meta.step}") if meta.checkpoint else None
+    config = checkpoint.read_config(found or run.folder / "checkpoints" / "none")
+    if meta.changes:
+        config = changed(config, meta.changes)
+    return Opening(
+        name=Path(folder).name,
+        source=Source(config, run, found, meta.changes),
+        seed=meta.seed,
+        actions=trace.columns["action"][:step],
+        seen={path: leaf[: step + 1] for path, leaf in trace.observations.items()},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +154,7 @@ def find_pilot(source: Source, seed: int, fresh: Spaces | None) -> Pilot | None:
     """The policy of the checkpoint there is, if any; untrained weights for `fresh` spaces."""
     config, stream = source.config, seeding.integer(seed, "play actions")
     if fresh is not None:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seeding.integer(seed, "play weights"))
-            return Pilot(Policy(fresh, config.policy), stream)
+        return Pilot(fresh_policy(config, fresh), stream)
     if source.step is None:
         return None
     saved = checkpoint.read(source.step)

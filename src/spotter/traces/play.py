@@ -6,7 +6,6 @@ No window and no clock here: whoever shows the pictures decides when the next st
 """
 
 import secrets
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,26 +13,21 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 from gymnasium import spaces as gs
 
-from spotter.config import EnvConfig
-from spotter.envs.make import Recipe
 from spotter.envs.meter import GAME_GOES_ON
 from spotter.envs.naming import action_names, chord
-from spotter.envs.slices import Copy
 from spotter.envs.spaces import encode_mask
 from spotter.rundir.run import Run
 from spotter.traces.between import watch
 from spotter.traces.keys import keyboard
-from spotter.traces.pilot import Source, Thought, find_pilot, source_of
+from spotter.traces.pilot import Opening, Source, Thought, find_pilot, opening_of, source_of
+from spotter.traces.screen import Image, build, pace, picture
 from spotter.types import ActionSpec, Array, Obs, UserError
 
 Mode = Literal["human", "agent", "untrained"]
 MODES: Final[tuple[Mode, ...]] = ("human", "agent", "untrained")
-Image = npt.NDArray[np.uint8]
 SEEDS: Final = 2**31
-_USUAL_FPS: Final = 30.0
 _ROOM: Final = 2**20  # seeds left above a drawn one, for the episodes that follow
 
 
@@ -69,7 +63,7 @@ class Session:
 
     Episode k is reset with `seed` + k − 1; without a seed, one is drawn. `greedy`: whether the
     agent always takes what is most likely; by default as in evaluation. `smooth`: shots bring the
-    frames between decisions along.
+    frames between decisions along. `opening`: every episode begins where that one leads.
     """
 
     def __init__(
@@ -81,6 +75,7 @@ class Session:
         greedy: bool | None = None,
         keys: Mapping[str, str | int] | None = None,
         smooth: bool = False,
+        opening: Opening | None = None,
     ) -> None:
         if mode not in MODES:
             raise UserError(f"there is no mode '{mode}'; they are {', '.join(MODES)}")
@@ -93,7 +88,7 @@ class Session:
         self.greedy = config.eval.deterministic if greedy is None else greedy
         if mode == "agent" and self.source.step is None:
             raise UserError(f"no agent can play: {self.source.why_no_agent}")
-        self._copy, self.cannot_draw = _build(config.env)
+        self._copy, self.cannot_draw = build(config.env)
         self._frames = watch(self._copy, config.env) if smooth and not self.cannot_draw else []
         self.spec: ActionSpec = self._copy.spaces.action
         try:
@@ -110,15 +105,18 @@ class Session:
             raise
         self.waits = mode == "human" and self._stands_still()
         """Whether nothing happens until a person presses something."""
-        self.fps = _fps(self._copy.env.metadata.get("render_fps"))
+        self.fps = pace(self._copy.env.metadata.get("render_fps"))
         self.shot: Shot | None = None
         self.actions: list[Array] = []
         """Of the present episode, as they stand in buffers."""
+        self.opening = opening
         self._episode = 0
         self._mask: Array | None = None
 
     @property
     def episode_seed(self) -> int:
+        if self.opening is not None:
+            return self.opening.seed
         return (self.seed + self._episode - 1) % SEEDS
 
     @property
@@ -147,8 +145,20 @@ class Session:
         self._episode += 1
         self.actions = []
         obs, info = self._copy.env.reset(seed=self.episode_seed)
+        if self.opening is not None:
+            obs, info = self._replay(self.opening, obs, info)
         self.shot = self._shoot(obs, info)
         return self.shot
+
+    def _replay(self, opening: Opening, obs: Any, info: Mapping[str, Any]) -> Any:
+        """The opening's actions once more, without a thought; everything must look the same."""
+        for step, action in enumerate(opening.actions):
+            opening.check(step, self._seen(obs))
+            obs, _, over, info = self._do(np.asarray(action, self.spec.dtype))
+            if over:
+                raise opening.led_elsewhere
+        opening.check(len(opening.actions), self._seen(obs))
+        return obs, info
 
     def step(self, pressed: frozenset[str] = frozenset()) -> Shot:
         """One decision; the present shot again where the game waits for a key."""
@@ -158,14 +168,8 @@ class Session:
         action = self._decide(pressed, thought)
         if action is None:
             return self.shot
-        self._frames.clear()
-        obs, reward, terminated, truncated, info = self._copy.env.step(self._copy.decode(action))
+        obs, reward, over, info = self._do(action)
         between = tuple(frame for frame in self._frames[:-1] if frame is not None)
-        self.actions.append(action)
-        over = "terminated" if terminated else "truncated" if truncated else ""
-        if over and info.get(GAME_GOES_ON):
-            obs, info = self._copy.env.reset()
-            over = ""
         self.shot = replace(
             self._shoot(obs, info),
             action=action,
@@ -173,11 +177,24 @@ class Session:
             probabilities=thought.probabilities if thought else (),
             mask=() if mask is None else tuple(mask.tolist()),
             value=thought.value if thought else None,
-            reward=float(reward),
+            reward=reward,
             over=over,
             between=between,
         )
         return self.shot
+
+    def _do(self, action: Array) -> tuple[Any, float, str, Mapping[str, Any]]:
+        """What is seen then, what it paid, how the episode ended if it did, and its info."""
+        self._frames.clear()
+        obs, reward, terminated, truncated, info = self._copy.env.step(self._copy.decode(action))
+        self.actions.append(action)
+        over = "terminated" if terminated else "truncated" if truncated else ""
+        if over and info.get(GAME_GOES_ON):
+            before = len(self._frames)
+            obs, info = self._copy.env.reset()
+            del self._frames[before:]
+            over = ""
+        return obs, float(reward), over, info
 
     def _decide(self, pressed: frozenset[str], thought: Thought | None) -> Array | None:
         if self.mode != "human":
@@ -209,20 +226,22 @@ class Session:
 
     def _shoot(self, obs: Any, info: Mapping[str, Any]) -> Shot:
         """What there is to see now."""
-        leaves = self._copy.spaces.observation
-        seen: Obs = {
-            path: np.zeros((1, *leaf.shape), dtype=leaf.dtype) for path, leaf in leaves.items()
-        }
-        self._copy.obs_codec.write(obs, seen, 0)
+        seen = self._seen(obs)
         is_masked = self._copy.use_mask and "action_mask" in info
         self._mask = encode_mask(info["action_mask"]) if is_masked else None
         frame = None
         if not self.cannot_draw:
-            frame, self.cannot_draw = _picture(self._copy)
+            frame, self.cannot_draw = picture(self._copy)
         score = self._copy.meter.score
         return Shot(
             frame, seen, None, "", (), (), None, 0.0, score, self._episode, len(self.actions), ""
         )
+
+    def _seen(self, obs: Any) -> Obs:
+        leaves = self._copy.spaces.observation.items()
+        seen: Obs = {path: np.zeros((1, *leaf.shape), dtype=leaf.dtype) for path, leaf in leaves}
+        self._copy.obs_codec.write(obs, seen, 0)
+        return seen
 
     def _name(self, action: Array) -> str:
         spec, names = self.spec, self.action_names
@@ -242,17 +261,21 @@ class Session:
         run, step = self.source.run, self.source.step
         if run is None:
             raise UserError("an episode is kept with a run, and a recipe is none: play a run")
-        if not self.actions:
+        if self.shot is None or self.shot.action is None:
             raise UserError("there is nothing to keep: no step was played in this episode")
-        assert self.shot is not None
         return {
             "run": str(run.folder),
-            "which": f"step={int(step.name.removeprefix('step-'))}" if step else "",
+            # whoever is untrained thinks with fresh weights, whatever the run has learnt
+            "which": f"step={int(step.name.removeprefix('step-'))}"
+            if step and self.mode != "untrained"
+            else "",
             "seed": self.episode_seed,
             "mode": self.trace_mode,
             "actions": [action.tolist() for action in self.actions],
             "score": self.shot.score,
             "is_over": bool(self.shot.over),
+            "changes": list(self.source.changes),
+            "notes": [self.opening.note] if self.opening else [],
         }
 
     def save(self) -> Path:
@@ -316,6 +339,12 @@ def race(source: str, seed: int | None = None, smooth: bool = False) -> Game:
         raise
 
 
+def take_over(folder: str, step: int, smooth: bool = False) -> Game:
+    """A person goes on from a step of the episode stored in `folder`."""
+    opening = opening_of(folder, step)
+    return Game(Session(opening.source, "human", opening.seed, smooth=smooth, opening=opening))
+
+
 def keep(
     run: str,
     which: str,
@@ -324,6 +353,8 @@ def keep(
     actions: Sequence[Any],
     score: float,
     is_over: bool,
+    changes: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> str:
     """Play an episode again, step by step as it was, and keep it as a trace; returns the folder.
 
@@ -338,6 +369,7 @@ def keep(
         most_steps=len(actions),
         first_actions=[np.asarray(action) for action in actions],
         untrained=not which,
+        overrides=list(changes),
     )
     if trace.meta.score != score:
         raise UserError(
@@ -345,42 +377,5 @@ def keep(
             f"{score:g}, so {trace.meta.env_id} does not repeat itself"
         )
     end = trace.meta.end if is_over else "stopped"
-    meta = replace(trace.meta, mode=mode, end=end)
+    meta = replace(trace.meta, mode=mode, end=end, warnings=(*trace.meta.warnings, *notes))
     return str(save(replace(trace, meta=meta), place(Run(Path(run)), meta)))
-
-
-# --- the environment -----------------------------------------------------------------------------
-
-
-def _build(env: EnvConfig) -> tuple[Copy, str]:
-    """A copy as evaluation has them, and why it cannot draw; empty if it can."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about the render mode: said in our own words
-            copy = Recipe(env, training=False, render=True).build()
-    except UserError as error:
-        if "render_mode" not in str(error):
-            raise
-        return Recipe(env, training=False).build(), f"{env.id} cannot be drawn"
-    if copy.env.render_mode != "rgb_array":
-        return copy, f"{env.id} cannot be drawn: it does not render to rgb_array"
-    return copy, ""
-
-
-def _picture(copy: Copy) -> tuple[Image | None, str]:
-    """[height, width, 3] of bytes, or why there is none."""
-    try:
-        picture = np.asarray(copy.env.render())
-    except Exception as error:  # somebody else's drawing code may fail in any way
-        return None, " ".join(f"cannot be drawn: {type(error).__name__}: {error}".split())
-    if picture.ndim == 2:
-        picture = picture[:, :, None].repeat(3, axis=2)
-    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] not in (3, 4):
-        return None, f"cannot be drawn: render() gives {picture.dtype} of shape {picture.shape}"
-    return picture[:, :, :3], ""
-
-
-def _fps(wanted: Any) -> float:
-    """Decisions per second at the game's own speed."""
-    is_number = isinstance(wanted, int | float | np.number) and 0 < wanted < np.inf
-    return float(min(wanted, 120)) if is_number else _USUAL_FPS

@@ -129,7 +129,8 @@ class _Page:
                 ui.label(text[:1].upper() + text[1:] + ".").classes("studio-notice")
         with theme.card():
             self._controls(curves)
-            self.chart = ui.echart(self._options(curves)).classes("compare-line")
+            options = await asyncio.to_thread(self._options, curves)
+            self.chart = ui.echart(options).classes("compare-line")
             self.about = ui.label("").classes("studio-chart-about")
             self.advised = ui.column().classes("w-full gap-1 compare-advice")
             self._say(curves)
@@ -169,8 +170,9 @@ class _Page:
         curves = await self._read()
         wanted = (curves.version, self.metric, self.middle, self.together)
         if wanted != self._drawn:
+            options = await asyncio.to_thread(self._options, curves)
             self.chart.options.clear()
-            self.chart.options.update(self._options(curves))
+            self.chart.options.update(options)
             self.chart.update()
             self._say(curves)
 

@@ -39,9 +39,10 @@ CSS: Final = theme.STATIC / "inspector.css"
 class Viewer(Element, component=str(theme.STATIC / "inspector.js")):
     """One episode, drawn by the browser."""
 
-    def __init__(self, base: str, step: int, branches: bool) -> None:
+    def __init__(self, base: str, play: str, step: int, branches: bool) -> None:
         super().__init__()
         self._props["base"] = base
+        self._props["play"] = play
         self._props["start"] = step
         self._props["branches"] = branches
 
@@ -59,13 +60,15 @@ def register(context: Context) -> None:
     viewer_routes.register(shelf)
 
     @ui.page("/inspect", title="Inspector")
-    async def inspect(run: str = "", episode: str = "", step: str = "0") -> None:
+    async def inspect(
+        run: str = "", episode: str = "", step: str = "0", checkpoint: str = ""
+    ) -> None:
         with theme.frame("Inspector"):
             ui.add_css(CSS)
             theme.heading("Inspector", 1)
             at = int(step) if step.isdecimal() else 0
             try:
-                await _Page(context, shelf, run, episode, at).draw()
+                await _Page(context, shelf, run, episode, at).draw(checkpoint)
             except UserError as error:
                 theme.problem(str(error))
 
@@ -79,7 +82,8 @@ class _Page:
         self.context, self.shelf = context, shelf
         self.run_id, self.episode, self.step = run_id, episode, step
 
-    async def draw(self) -> None:
+    async def draw(self, checkpoint: str) -> None:
+        """`checkpoint`, as `step=N`, is chosen in the form for a new episode."""
         infos = await asyncio.to_thread(self.context.infos)
         if not infos:
             theme.empty("There are no runs yet", "Start one: spotter train CartPole-v1")
@@ -102,7 +106,7 @@ class _Page:
                     {one.name: one.text for one in stored}, value=self.episode, label="Episode",
                     on_change=lambda e: visit(self.run_id, e.value),
                 ).props("outlined dense").classes("studio-grow inspect-episode")  # fmt: skip
-            dialog = _Capture(self.context, run, infos)
+            dialog = _Capture(self.context, run, checkpoint)
             ui.button("Capture an episode", on_click=dialog.open).props("unelevated no-caps")
         if self.episode:
             await self._show()
@@ -122,7 +126,8 @@ class _Page:
         with ui.tab_panels(tabs, value="episode", keep_alive=True).classes("w-full inspect-panels"):
             with ui.tab_panel("episode").classes("p-0 gap-4"):
                 base = f"/api/episode/{quote(self.run_id)}/{quote(self.episode)}"
-                shown = Viewer(base, self.step, "probability" in trace.columns)
+                play = "/play?" + urlencode({"run": self.run_id, "episode": self.episode})
+                shown = Viewer(base, play, self.step, "probability" in trace.columns)
                 self.below = ui.column().classes("w-full gap-4")
                 shown.on("branch", self._branch)
                 shown.on("look", self._look)
@@ -232,10 +237,9 @@ def _explained(step: int, pictures: Sequence[dict[str, str]]) -> None:
     with ui.element("div").classes("studio-grid inspect-vision"):
         for picture in pictures:
             with theme.card(picture["title"]):
-                source = f"data:image/png;base64,{picture['png']}"
-                ui.element("img").props(f'src="{source}"').classes("inspect-picture").props(
-                    f'alt="{picture["title"]}"'
-                )
+                image = ui.element("img").classes("inspect-picture")
+                image.props["src"] = f"data:image/png;base64,{picture['png']}"
+                image.props["alt"] = picture["title"]  # a run's own words: never parsed
                 ui.label(picture["about"]).classes("studio-chart-about")
 
 
@@ -245,13 +249,13 @@ def _explained(step: int, pictures: Sequence[dict[str, str]]) -> None:
 class _Capture:
     """The form for a new episode."""
 
-    def __init__(self, context: Context, run: Run, infos: Sequence[Any]) -> None:
+    def __init__(self, context: Context, run: Run, checkpoint: str) -> None:
         self._context, self._run = context, run
         self._task: asyncio.Task[Any] | None = None
         ui.context.client.on_delete(self._stop)  # nobody waits for it any more
         with ui.dialog().props("persistent") as self._dialog, ui.card().classes("studio-dialog"):
             theme.heading("Capture an episode")
-            self._fields()
+            self._fields(f"/{checkpoint}" if checkpoint else "")
             self._told = ui.label("").classes("viewer-note")
             self._told.set_visibility(False)
             self._problem = ui.column().classes("w-full")
@@ -259,14 +263,16 @@ class _Capture:
                 ui.button("Cancel", on_click=self._cancel).props("flat no-caps")
                 self._go = ui.button("Capture", on_click=self._capture).props("unelevated no-caps")
 
-    def _fields(self) -> None:
+    def _fields(self, chosen: str) -> None:
         there = checkpoints(self._run)
         which = {"": "the best one"} | {
             f"/step={one.env_steps}": f"{one.env_steps:,} env steps"
             + (f" ({', '.join(one.roles)})" if one.roles else "")
             for one in reversed(there)
         }
-        self._checkpoint = ui.select(which, value="", label="Checkpoint")
+        if chosen not in which:
+            raise UserError(f"run {self._run.id} has no checkpoint {chosen[1:]}")
+        self._checkpoint = ui.select(which, value=chosen, label="Checkpoint")
         self._mode = ui.select(_MODES, value="greedy", label="Actions")
         self._seed = ui.input("Seed", placeholder="the first of its evaluation")
         self._most = ui.number("Steps at most", value=_MOST_STEPS, min=1, precision=0, format="%d")

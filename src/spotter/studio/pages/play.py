@@ -5,7 +5,9 @@ The page chooses and starts; pictures and keys go over a websocket of their own 
 """
 
 import asyncio
+from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from nicegui import app, ui
 from nicegui.element import Element
@@ -15,9 +17,10 @@ from starlette.websockets import WebSocket
 from spotter.config import recipes
 from spotter.plugins import did_you_mean
 from spotter.rundir.story import checkpoints
-from spotter.studio import theme
+from spotter.studio import theme, viewer
 from spotter.studio.arena import Arena
 from spotter.studio.context import Context
+from spotter.traces import format as traces
 from spotter.types import UserError
 
 CSS: Final = theme.STATIC / "play.css"
@@ -30,6 +33,7 @@ MODES: Final = {
 _RECIPE: Final = "recipe "
 _MOST_SEED: Final = 2**31 - 1
 _MOST_LISTED: Final = 300
+_MOST_DIGITS: Final = 9
 
 
 class Player(Element, component=str(theme.STATIC / "play.js")):
@@ -48,7 +52,14 @@ def register(context: Context) -> None:
         await arena.serve(socket, name)
 
     @ui.page("/play", title="Play")
-    async def play(run: str = "", recipe: str = "", checkpoint: str = "", mode: str = "") -> None:
+    async def play(
+        run: str = "",
+        recipe: str = "",
+        checkpoint: str = "",
+        mode: str = "",
+        episode: str = "",
+        step: str = "0",
+    ) -> None:
         with theme.frame("Play"):
             ui.add_css(CSS)
             theme.heading("Play", 1)
@@ -56,7 +67,12 @@ def register(context: Context) -> None:
                 if run:
                     context.run_of(run)
                 known = await asyncio.to_thread(_sources, context)
-                _Page(context, arena, known).draw(run, recipe, checkpoint, mode)
+                page = _Page(context, arena, known)
+                if episode:
+                    folder = viewer.Shelf(context.run_of).folder(run, episode)
+                    page.take_over(run, folder, _whole(step))
+                else:
+                    page.draw(run, recipe, checkpoint, mode)
             except UserError as error:
                 theme.problem(str(error))
 
@@ -69,6 +85,23 @@ class _Page:
         self._arena = arena
         self._known = known
         self._game = ""
+        self._taken: dict[str, Any] | None = None
+        """What to order instead of what the fields say."""
+
+    def take_over(self, run: str, folder: Path, step: int) -> None:
+        """The episode says what is played; the person says when it goes on."""
+        meta = traces.load(folder).meta
+        self._taken = {"mode": "human", "episode": str(folder), "step": step}
+        with ui.row().classes("studio-row play-taken"):
+            query = urlencode({"run": run, "episode": folder.name, "step": step})
+            ui.label(f"You take over at step {step} of").classes("quiet")
+            ui.link(folder.name, f"/inspect?{query}")
+            ui.link("play something else", f"/play?{urlencode({'run': run})}")
+        self.draw(run, "", f"step={meta.step}", "human")
+        self._seed.set_value(str(meta.seed))
+        for field in (self._source, self._checkpoint, self._mode, self._seed):
+            field.set_enabled(False)
+        self._player.on("here", self._start)  # nothing moves before a key
 
     def draw(self, run: str, recipe: str, checkpoint: str, mode: str) -> None:
         known = self._known
@@ -134,6 +167,8 @@ class _Page:
             self._player.connect(self._game, self._run)
 
     def _order(self) -> dict[str, Any]:
+        if self._taken is not None:
+            return self._taken
         source, mode = str(self._source.value or ""), str(self._mode.value)
         if source not in self._known or mode not in MODES:
             raise UserError("choose a run or a recipe first")
@@ -157,6 +192,12 @@ class _Page:
 
     def _said(self, event: GenericEventArguments) -> None:
         ui.notify(str(event.args)[:300], type="warning")
+
+
+def _whole(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
+        raise UserError(f"a step is a whole number, not '{text[:20]}'")
+    return int(text)
 
 
 def _sources(context: Context) -> dict[str, str]:

@@ -72,6 +72,8 @@ class _Page:
         try:
             self._now = await asyncio.to_thread(read, self._context, self._run.id)
         except (UserError, OSError):
+            if (self._run.folder / "run.json").exists():
+                return  # being written just now; the next look will do
             self._timer.deactivate()
             with self._notice:
                 theme.problem(_GONE)

@@ -100,6 +100,7 @@ export default {
         <img v-if="e.frames" :src="picture(step)" :alt="'rendered frame of step ' + step">
         <p v-else class="viewer-quiet">This episode has no frames: its environment cannot be rendered.
           All numbers are here.</p>
+        <a class="viewer-look viewer-take" :href="play + '&step=' + step">Take over from this frame</a>
       </section>
       <section class="studio-card viewer-seen">
         <h3>What the network sees</h3>
@@ -162,7 +163,7 @@ export default {
     </section>
   </template>
 </div>`,
-  props: { base: String, start: Number, branches: Boolean },
+  props: { base: String, play: String, start: Number, branches: Boolean },
   emits: ["look", "branch"],
   data() {
     return {
@@ -252,8 +253,7 @@ export default {
         for (const [name, value] of Object.entries(found)) if (value?.kind in KINDS) found[name] = unpack(value);
         for (const leaf of found.seen) if (leaf.values) leaf.data = unpack(leaf.values);
         this.e = Vue.markRaw(found);
-        this.gamma = String(found.meta.gamma);
-        this.lam = String(found.meta.lam);
+        [this.gamma, this.lam] = [found.meta.gamma, found.meta.lam].map(String);
         this.j = Vue.markRaw(judge(found, found.meta.gamma, found.meta.lam));
         this.step = Math.max(0, Math.min(this.start || 0, found.meta.length - 1));
         this.ready = true;

@@ -55,7 +55,8 @@ export default {
           <span class="studio-number play-fps">{{ fps }} steps/s</span>
         </span>
       </div>
-      <div v-if="waits" class="quiet play-hint">This game waits for you: every key is a step.</div>
+      <div v-if="stands" class="play-hint play-hint-loud">The game stands at step {{ now[0]?.step }}: the first key you press goes on from here.</div>
+      <div v-else-if="waits" class="quiet play-hint">This game waits for you: every key is a step.</div>
       <div v-else-if="!hasFocus && isHuman" class="play-hint play-hint-loud">Click the picture: keys go to the game while it has the focus.</div>
     </section>
     <aside class="play-side">
@@ -99,7 +100,7 @@ export default {
   props: { run: String },
   data: () => ({
     state: "idle", problem: "", env: "", players: [], legend: [], now: [], past: [], kept: [],
-    paused: false, byStep: false, recording: false, canRecord: false, waits: false, hasFocus: false,
+    paused: false, byStep: false, recording: false, canRecord: false, waits: false, stands: false, hasFocus: false,
     fps: 30, rate: "–", uid: Math.random().toString(36).slice(2, 8), shownRun: "",
   }),
   computed: {
@@ -114,6 +115,7 @@ export default {
     this.inputs = 0;
     this.times = [];
   },
+  mounted() { this.$emit("here"); }, // a game may be waiting for somebody who listens
   beforeUnmount() { this.leave(); },
   methods: {
     show: number,
@@ -130,7 +132,7 @@ export default {
     },
     connect(name, run) {
       Object.assign(this, { state: "starting", problem: "", past: [], kept: [], now: [], players: [], legend: [],
-        paused: false, byStep: false, recording: false, shownRun: run ?? "", rate: "–" });
+        paused: false, stands: false, byStep: false, recording: false, shownRun: run ?? "", rate: "–" });
       this.times = [];
       if (this.socket && this.name === name) return; // the same process plays something else now
       this.leave();
@@ -208,6 +210,7 @@ export default {
       if (!header) return;
       this.now = header.players;
       this.paused = header.paused;
+      this.stands = header.stands;
     },
     count() {
       this.times.push(performance.now());
