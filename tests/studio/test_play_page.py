@@ -192,3 +192,9 @@ def test_messages_are_a_header_and_pictures():
     size = struct.unpack("<I", message[:4])[0]
     assert json.loads(message[4 : 4 + size]) == {"kind": "frame"}
     assert message[4 + size :] == b"\xff\xd8a\xff\xd8b"
+
+
+def test_start_after_start_always_shows_the_new_game(seat):
+    """The game's own socket may be quicker than the page's, or slower: both ways it is shown."""
+    for mode in ("You", "The agent", "Untrained", "Race") * 3:
+        start(seat, mode)

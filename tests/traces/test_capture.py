@@ -15,6 +15,7 @@ from spotter.traces import format as traces
 from spotter.traces.advantages import judged
 from spotter.traces.branch import branch, branch_to_disk
 from spotter.traces.capture import capture, capture_to_disk, eval_seeds
+from spotter.traces.rows import table
 from spotter.types import UserError
 from tests.traces.making import saved
 from tests.traces.odd import ID as ODD
@@ -101,7 +102,7 @@ def test_switches_and_dials(make_config, actions, width, names):
     assert len(traces.choices(trace.meta)) == width
     assert trace.columns["action"].dtype == np.int64
     assert traces.action_label(trace, 0)
-    assert len(traces.table(trace)) == 11
+    assert len(table(trace)) == 11
 
 
 def test_numbers_in_info_and_what_is_no_number(make_config):

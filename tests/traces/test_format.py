@@ -14,6 +14,7 @@ from spotter.rundir.files import StorageError
 from spotter.rundir.run import Run
 from spotter.traces import format as traces
 from spotter.traces.format import Frames, Trace, load, place, save
+from spotter.traces.rows import table
 from spotter.types import UserError
 from tests.traces.making import meta, trace
 
@@ -204,7 +205,7 @@ def test_the_table_has_a_row_per_step_and_leaves_pictures_out():
         info=("lives",),
         columns={"obs/obs": np.zeros((3, 4, 84, 84), np.uint8), "obs/speed": np.ones((3, 2))},
     )
-    header, *rows = traces.table(made, {"gae": np.array([0.5, 0.25, 0.125])})
+    header, *rows = table(made, {"gae": np.array([0.5, 0.25, 0.125])})
     assert len(rows) == 3
     first = dict(zip(header, rows[0], strict=True))
     assert first["action"] == "left"

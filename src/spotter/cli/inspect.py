@@ -304,7 +304,7 @@ def _outliers(part: Any, traces: "list[Trace]") -> str:
 
 
 def _write_csv(path: Path, traces: "list[Trace]", found: "list[Judged]") -> None:
-    from spotter.traces.format import table as rows_of
+    from spotter.traces.rows import table as rows_of
 
     many = len(traces) > 1
     header: list[Any] = []
@@ -330,7 +330,7 @@ def _as_data(
     from spotter.rundir.files import encode
     from spotter.traces.advantages import notable
     from spotter.traces.audit import audit as auditing
-    from spotter.traces.format import table as rows_of
+    from spotter.traces.rows import table as rows_of
 
     episodes = []
     for (trace, folder), one in zip(played, found, strict=True):

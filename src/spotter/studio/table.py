@@ -80,9 +80,9 @@ def _sit_down(pipe: Connection, order: Mapping[str, Any]) -> dict[str, Any] | No
     except (EOFError, BrokenPipeError, ConnectionError):
         raise
     except UserError as error:
-        _fail(pipe, str(error))
+        _fail(pipe, str(error), order)
     except Exception as error:  # an environment may fail in any way; the page says which
-        _fail(pipe, " ".join(f"{type(error).__name__}: {error}".split()))
+        _fail(pipe, " ".join(f"{type(error).__name__}: {error}".split()), order)
     finally:
         if game is not None:
             game.close()
@@ -103,8 +103,9 @@ def _game(order: Mapping[str, Any]) -> "Game":
     return Game(Session(source, order["mode"], seed, smooth=True))
 
 
-def _fail(pipe: Connection, text: str) -> None:
-    pipe.send_bytes(EVENT + packed({"kind": "failed", "text": text}))
+def _fail(pipe: Connection, text: str, order: Mapping[str, Any]) -> None:
+    header = {"kind": "failed", "text": text, "start": order.get("start")}
+    pipe.send_bytes(EVENT + packed(header))
 
 
 def packed(header: Mapping[str, Any], *pictures: bytes) -> bytes:
@@ -118,7 +119,7 @@ class _Table:
 
     def __init__(self, pipe: Connection, game: "Game", order: Mapping[str, Any]) -> None:
         self._pipe = pipe
-        self._game = game
+        self._game, self._start = game, order.get("start")
         self._fps = _pace(order.get("fps"), game.sessions[0].fps)
         self._held: set[str] = set()
         self._touched: set[str] = set()
@@ -280,6 +281,7 @@ class _Table:
         self._tell(
             {
                 "kind": "ready",
+                "start": self._start,
                 "fps": self._fps,
                 "waits": any(session.waits for session in sessions),
                 "can_record": sessions[0].source.run is not None,

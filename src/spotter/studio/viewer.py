@@ -21,6 +21,7 @@ import numpy.typing as npt
 from spotter.rundir.run import Run
 from spotter.traces import format as traces
 from spotter.traces.format import Meta, Trace
+from spotter.traces.rows import table
 from spotter.types import UserError
 
 MOST_VALUES: Final = 64
@@ -273,7 +274,7 @@ def as_csv(trace: Trace, gamma: float | None = None, lam: float | None = None) -
     from spotter.traces.advantages import judged
 
     text = io.StringIO()
-    rows = traces.table(trace, judged(trace, gamma, lam).columns())
+    rows = table(trace, judged(trace, gamma, lam).columns())
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
 

@@ -262,10 +262,9 @@ def load(folder: Path) -> Trace:
 def _check_meta(meta: Meta) -> None:
     """Against files that were damaged, or made up: pages count on these."""
     numbers = (meta.score, meta.gamma, meta.lam, meta.final_value)
-    if not isinstance(meta.length, int) or meta.length < 1:
-        raise ValueError(f"its length is {meta.length!r}")
-    if not all(isinstance(number, int | float) for number in numbers):
-        raise ValueError("its score, gamma, lam and final_value must be numbers")
+    is_long = isinstance(meta.length, int) and meta.length > 0
+    if not is_long or not all(isinstance(number, int | float) for number in numbers):
+        raise ValueError("its length, score, gamma, lam or final_value is no number")
     if meta.mode not in MODES or meta.end not in ENDS:
         raise ValueError(f"its mode is {meta.mode!r}, its end {meta.end!r}")
 
@@ -322,8 +321,6 @@ def _reading(path: Path) -> Iterator[None]:
 
 # --- words and rows ------------------------------------------------------------------------------
 
-_MOST_NUMBERS: Final = 32  # of an observation leaf in a table; pictures stay out
-
 
 def action_label(trace: Trace, step: int) -> str:
     """What was done at a step, in words."""
@@ -339,8 +336,9 @@ def label(meta: Meta, action: Array) -> str:
     values = np.ravel(action)
     named = len(names) == len(values)
     if meta.action_kind == "box":
-        each = [f"{names[i]} {v:+.2f}" if named else f"{v:+.2f}" for i, v in enumerate(values)]
-        return "  ".join(each)
+        return "  ".join(
+            f"{names[i] if named else ''} {v:+.2f}".strip() for i, v in enumerate(values)
+        )
     if meta.action_kind == "binary":
         pressed = [names[i] if named else str(i) for i in np.flatnonzero(values)]
         return " + ".join(pressed) or "nothing"
@@ -364,44 +362,3 @@ def stack_labels(trace: Trace, path: str, step: int) -> list[tuple[int | None, s
     depth = trace.meta.stacks.get(path, 1)
     moments = range(step - depth + 1, step + 1)
     return [(t, action_label(trace, t)) if t >= 0 else (None, "") for t in moments]
-
-
-def table(trace: Trace, more: Mapping[str, Array] | None = None) -> list[list[Any]]:
-    """Rows for a CSV file, the header first; `more` are further columns [T].
-
-    Pictures and long vectors stay out. What `advantages.judged` found goes in as
-    `table(trace, judged(trace).columns())`.
-    """
-    columns: dict[str, Sequence[Any]] = {
-        "step": range(trace.meta.length),
-        "action": [action_label(trace, t) for t in range(trace.meta.length)],
-    }
-    parts = {"part": trace.meta.parts, "info": trace.meta.info, "probability": choices(trace.meta)}
-    parts["mask"] = parts["probability"]
-    for name in sorted(trace.columns, key=_order):
-        column = trace.columns[name]
-        key = "choice" if name == "action" else name
-        columns |= _flat(key, column, parts.get(name, ()))
-    columns |= {name: column.tolist() for name, column in (more or {}).items()}
-    return [list(columns), *(list(row) for row in zip(*columns.values(), strict=True))]
-
-
-_COLUMNS: Final = (
-    "action", "reward", "training_reward", "value", "log_prob", "greedy", "probability", "mask",
-    "part", "info",
-)  # fmt: skip
-
-
-def _order(name: str) -> tuple[int, str]:
-    return (_COLUMNS.index(name) if name in _COLUMNS else len(_COLUMNS), name)
-
-
-def _flat(name: str, column: Array, names: Sequence[str]) -> dict[str, list[Any]]:
-    """A column per number."""
-    if column.ndim == 1:
-        return {name: column.tolist()}
-    flat = column.reshape(len(column), -1)
-    if flat.shape[1] > _MOST_NUMBERS and not names:
-        return {}
-    labels = names if len(names) == flat.shape[1] else range(flat.shape[1])
-    return {f"{name}/{label}": flat[:, i].tolist() for i, label in enumerate(labels)}

@@ -39,8 +39,9 @@ _MOST_DIGITS: Final = 9
 class Player(Element, component=str(theme.STATIC / "play.js")):
     """The game, drawn by the browser."""
 
-    def connect(self, name: str, run: str) -> None:
-        self.run_method("connect", name, run)
+    def connect(self, name: str, run: str, start: int) -> None:
+        """Which game to show; the game itself may be quicker in saying that it is ready."""
+        self.run_method("connect", name, run, start)
 
 
 def register(context: Context) -> None:
@@ -84,7 +85,7 @@ class _Page:
         self._context = context
         self._arena = arena
         self._known = known
-        self._game = ""
+        self._game, self._starts = "", 0
         self._taken: dict[str, Any] | None = None
         """What to order instead of what the fields say."""
 
@@ -159,12 +160,14 @@ class _Page:
     def _start(self) -> None:
         self._problem.clear()
         try:
-            self._game = self._arena.open(self._order(), self._game)
+            self._starts += 1
+            order = {**self._order(), "start": self._starts}
+            self._game = self._arena.open(order, self._game)
         except UserError as error:
             with self._problem:
                 theme.problem(str(error))
         else:
-            self._player.connect(self._game, self._run)
+            self._player.connect(self._game, self._run, self._starts)
 
     def _order(self) -> dict[str, Any]:
         if self._taken is not None:

@@ -130,10 +130,10 @@ export default {
       if (this.now[i]?.step === 0 && player.mode !== "human") return "No decision yet.";
       return player.mode === "human" && !this.canRecord ? "A recipe has no policy to ask; play a run." : "No decision yet.";
     },
-    connect(name, run) {
-      Object.assign(this, { state: "starting", problem: "", past: [], kept: [], now: [], players: [], legend: [],
-        paused: false, stands: false, byStep: false, recording: false, shownRun: run ?? "", rate: "–" });
-      this.times = [];
+    connect(name, run, start) {
+      this.shownRun = run ?? "";
+      if (this.cleared === start) return; // the game was quicker to say that it is ready
+      this.clear(start);
       if (this.socket && this.name === name) return; // the same process plays something else now
       this.leave();
       this.name = name;
@@ -147,6 +147,12 @@ export default {
         this.fail(this.problem || "the connection to this game was lost; press Start to play again");
       };
       this.socket = socket;
+    },
+    clear(start) {
+      this.cleared = start;
+      this.times = [];
+      Object.assign(this, { state: "starting", problem: "", past: [], kept: [], now: [], players: [], legend: [],
+        paused: false, stands: false, byStep: false, recording: false, rate: "–" });
     },
     leave() {
       const socket = this.socket;
@@ -166,9 +172,13 @@ export default {
       else if (header.kind === "ended") this.past = [header, ...this.past].slice(0, 12);
       else if (header.kind === "kept") this.kept = [header, ...this.kept].slice(0, 6);
       else if (header.kind === "said") this.$emit("said", header.text);
-      else if (header.kind === "failed") this.fail(header.text);
+      else if (header.kind === "failed") {
+        if (header.start != null && this.cleared !== header.start) this.clear(header.start);
+        this.fail(header.text);
+      }
     },
     begin(header) {
+      if (this.cleared !== header.start) this.clear(header.start); // `connect` takes another way, and may be late
       this.game += 1;
       this.drawn = 0;
       Object.assign(this, { state: "playing", env: header.env, players: header.players, legend: header.legend,
