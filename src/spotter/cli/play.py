@@ -1,5 +1,6 @@
 """`spotter play`: a person, the agent or an untrained policy, in a window or without one."""
 
+import os
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -72,6 +73,8 @@ def run(
     most = None if episodes is None else _whole("--episodes", episodes, 1)
     first = None if seed is None else _whole("--seed", seed, 0)
     pace = None if fps is None else _pace(fps)
+    if headless:
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pygame complains without a display
     game = _game(source, mode, first, race)
     try:
         _refuse(game, record)
@@ -133,7 +136,7 @@ class _Rounds:
                 f"episode {shot.episode}{who}: score {number(shot.score)} in {shot.step} steps, "
                 f"{shot.over or 'stopped'} (seed {session.episode_seed})"
             )
-            if self._record and session.mode == "human" and session.actions:
+            if self._record and session.actions:
                 typer.echo(f"kept in {session.save()}")
         first = self.game.sessions[0].shot
         assert first is not None
