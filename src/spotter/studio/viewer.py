@@ -247,7 +247,10 @@ def side_by_side(image: npt.NDArray[np.uint8], tiles: int) -> npt.NDArray[np.uin
 
 
 def png(image: npt.NDArray[np.uint8]) -> bytes:
-    """[H, W, 1 or 3] as PNG: lines without a filter, packed by zlib."""
+    """[H, W, 1 or 3] as PNG: lines without a filter, packed by zlib.
+
+    Not `traces.pictures.png`, which keeps its encoders: requests are answered in many threads.
+    """
     height, width, channels = image.shape
     lines = np.zeros((height, 1 + width * channels), np.uint8)
     lines[:, 1:] = image.reshape(height, -1)

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import gymnasium as gym
 import numpy as np
-import torch
 
 from spotter import checkpoint, seeding
 from spotter.config import EnvConfig, RunConfig
@@ -20,6 +19,7 @@ from spotter.envs.vector import SyncVector
 from spotter.evaluate import actor, check_fits
 from spotter.nets.actor_critic import Policy
 from spotter.rundir.run import Run
+from spotter.traces.capture import fresh
 from spotter.traces.film_plan import Stage
 from spotter.types import Array, Spaces
 from spotter.video import CannotRender
@@ -157,10 +157,7 @@ def _taken(watcher: Watcher) -> list[tuple[int, Image, float]]:
 def policy_of(run: Run, config: RunConfig, stage: Stage) -> Policy:
     if stage.checkpoint:
         return checkpoint.load(f"{run.folder}/step={stage.env_steps}")
-    spaces = _spaces(config.env)
-    with torch.random.fork_rng(devices=[]):  # as training makes its first weights
-        torch.manual_seed(seeding.integer(config.seed, "weights"))
-        return Policy(spaces, config.policy)
+    return fresh(config, _spaces(config.env))
 
 
 def _spaces(env: EnvConfig) -> Spaces:

@@ -22,8 +22,9 @@ from spotter.rundir.run import Run
 from spotter.traces.between import watch
 from spotter.traces.keys import keyboard
 from spotter.traces.pilot import Opening, Source, Thought, find_pilot, opening_of, source_of
-from spotter.traces.screen import Image, build, pace, picture
+from spotter.traces.screen import Image, build, picture
 from spotter.types import ActionSpec, Array, Obs, UserError
+from spotter.video.replay import fps_of
 
 Mode = Literal["human", "agent", "untrained"]
 MODES: Final[tuple[Mode, ...]] = ("human", "agent", "untrained")
@@ -97,15 +98,14 @@ class Session:
             bare = self._copy.meter.action_space
             first = int(bare.start) if isinstance(bare, gs.Discrete) else 0
             self.action_names = action_names(config.env, first)
-            own = keys or getattr(config.env, "keys", None)
             space = self._copy.env.action_space
-            self.keyboard = keyboard(config.env, bare, space, self.spec, own)
+            self.keyboard = keyboard(config.env, bare, space, self.spec, keys)
         except BaseException:
             self.close()
             raise
         self.waits = mode == "human" and self._stands_still()
         """Whether nothing happens until a person presses something."""
-        self.fps = pace(self._copy.env.metadata.get("render_fps"))
+        self.fps = float(fps_of(self._copy.env.metadata.get("render_fps")))
         self.shot: Shot | None = None
         self.actions: list[Array] = []
         """Of the present episode, as they stand in buffers."""

@@ -1,7 +1,6 @@
-"""The copy a session is played in, and what it looks like: building, drawing, and its pace."""
+"""The copy a session is played in, and what it looks like: building and drawing."""
 
 import warnings
-from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,6 @@ from spotter.envs.slices import Copy
 from spotter.types import UserError
 
 Image = npt.NDArray[np.uint8]
-_USUAL_FPS: Final = 30.0
 
 
 def build(env: EnvConfig) -> tuple[Copy, str]:
@@ -41,9 +39,3 @@ def picture(copy: Copy) -> tuple[Image | None, str]:
     if drawn.dtype != np.uint8 or drawn.ndim != 3 or drawn.shape[2] not in (3, 4):
         return None, f"cannot be drawn: render() gives {drawn.dtype} of shape {drawn.shape}"
     return drawn[:, :, :3], ""
-
-
-def pace(wanted: Any) -> float:
-    """Decisions per second at the game's own speed."""
-    is_number = isinstance(wanted, int | float | np.number) and 0 < wanted < np.inf
-    return float(min(wanted, 120)) if is_number else _USUAL_FPS

@@ -22,10 +22,9 @@ from spotter.envs.slices import Buffers, Copy
 from spotter.envs.vector import SyncVector
 from spotter.traces.pictures import Screen
 from spotter.types import Array, Episode, Leaf
+from spotter.video.replay import fps_of
 
 _NUMBERS: Final = (int, float, np.integer, np.floating, np.bool_)
-_USUAL_FPS: Final = 30
-_FASTEST_FPS: Final = 60
 
 
 @dataclass(frozen=True)
@@ -183,7 +182,4 @@ def stacks(env: EnvConfig, leaves: Mapping[str, Leaf]) -> dict[str, int]:
 
 def fps(env: Env) -> int:
     """Decisions per second of a game at its own pace."""
-    wanted = env.metadata.get("render_fps")
-    if not isinstance(wanted, int | float | np.number) or not 0 < wanted < np.inf:
-        return _USUAL_FPS
-    return int(np.clip(round(float(wanted)), 1, _FASTEST_FPS))
+    return max(1, round(fps_of(env.metadata.get("render_fps"))))
