@@ -31,7 +31,7 @@ import uvicorn
 from fastapi import FastAPI, WebSocket
 from spotter.studio.arena import Arena
 from spotter.studio.security import Door, Guard
-from spotter.studio.worker import Worker
+from spotter.launch.worker import Worker
 
 arena = Arena(Worker())
 app = FastAPI()

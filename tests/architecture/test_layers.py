@@ -14,13 +14,13 @@ LAYERS = {
     5: "recorder checkpoint evaluate scoring origins interventions blackbox sinks display rundir "
     "video",
     6: "training gather loop summary",
-    7: "verify bench doctor sweeps launch hub traces",
+    7: "verify bench doctor digest review sweeps launch hub traces",
     8: "cli api studio mcp",
 }
 LEVEL = {part: level for level, parts in LAYERS.items() for part in parts.split()}
 LEVEL[""] = LEVEL["__main__"] = 9  # the doors
 TORCH_FREE = {"types", "metrics", "schedules", "seeding", "packing", "versions", "config"} | {
-    "plugins", "algos", "rundir", "display", "cli", "studio"
+    "plugins", "algos", "rundir", "display", "doctor", "digest", "review", "launch", "cli", "studio", "mcp"
 }  # fmt: skip
 PLUGINS = {
     f"{package}.{name}"

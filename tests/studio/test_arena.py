@@ -8,9 +8,9 @@ from time import monotonic
 
 import pytest
 
+from spotter.launch.worker import Worker
 from spotter.studio import arena as module
 from spotter.studio.arena import Arena, Table
-from spotter.studio.worker import Worker
 from spotter.types import UserError
 
 CARTPOLE = {"source": "CartPole-v1", "mode": "human", "seed": 1, "fps": 60}

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
+from spotter.launch.worker import Worker
 from spotter.rundir.files import LineWriter
 from spotter.studio import told
 from spotter.studio.context import Context
-from spotter.studio.worker import Worker
 from tests.studio.making import ALERT, make_run, rows, start_server
 
 pytest.importorskip("playwright")

@@ -10,11 +10,12 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
+from spotter.launch.local import checked
+from spotter.launch.worker import Worker
 from spotter.studio import forms
 from spotter.studio.context import Context
 from spotter.studio.security import Door, is_loopback
 from spotter.studio.server import _address
-from spotter.studio.worker import Worker
 from spotter.types import UserError
 from tests.studio.making import make_run, start_server
 
@@ -244,7 +245,7 @@ def test_text_of_a_run_is_shown_and_never_run(own_studio, page):
 )  # fmt: skip
 def test_settings_that_do_not_exist_cannot_be_injected(override, near):
     with pytest.raises(UserError, match=near):
-        forms.checked("CartPole-v1:ppo", [override])
+        checked("CartPole-v1:ppo", [override])
 
 
 @pytest.mark.parametrize(
@@ -253,7 +254,7 @@ def test_settings_that_do_not_exist_cannot_be_injected(override, near):
 )  # fmt: skip
 def test_files_and_options_are_no_addresses(address, tmp_path):
     with pytest.raises(UserError, match=r"cannot be started from here|unknown"):
-        forms.checked(address)
+        checked(address)
 
 
 def test_a_line_that_is_no_override_is_refused():

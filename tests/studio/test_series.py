@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from spotter.rundir.files import LineWriter, cut_lines
-from spotter.studio.series import Histories, History, Tail, downsample, pairs, smooth, sparkline
+from spotter.rundir.history import History, Tail, downsample, smooth
+from spotter.studio.series import Histories, pairs, sparkline
 from tests.studio.making import make_run, rows
 
 

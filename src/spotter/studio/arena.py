@@ -20,8 +20,8 @@ from typing import Any, Final
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from spotter.launch.worker import Worker
 from spotter.studio.table import COMMAND, FRAME, NOTE, ORDER, packed, play
-from spotter.studio.worker import Worker
 from spotter.types import UserError
 
 MOST_TABLES: Final = 6

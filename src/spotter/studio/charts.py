@@ -12,8 +12,9 @@ import numpy as np
 from spotter import plugins
 from spotter.metrics import common
 from spotter.metrics.spec import Catalogue, MetricSpec
+from spotter.rundir.history import Doubles, History, downsample, smooth
 from spotter.studio import theme
-from spotter.studio.series import Doubles, History, downsample, pairs, smooth
+from spotter.studio.series import pairs
 from spotter.types import UserError
 
 Kind = Literal["lines", "scaled", "shares"]

@@ -10,12 +10,12 @@ from typing import Any, Final
 from spotter import plugins
 from spotter.metrics import common
 from spotter.metrics.spec import Catalogue, MetricSpec
+from spotter.rundir.history import Doubles, downsample
 from spotter.rundir.identity import Info
 from spotter.rundir.run import Run
 from spotter.studio import series, theme
 from spotter.studio.compare_rows import Rows, Shelf
 from spotter.studio.groups import Band, Curve, Group, Kin, Middle, band
-from spotter.studio.series import Doubles
 from spotter.types import UserError
 
 USUAL: Final = "train/score"
@@ -119,7 +119,7 @@ def _drawn(
 
 
 def _pairs(curve: Curve, points: int) -> list[list[float]]:
-    return series.pairs(*series.downsample(curve.env_steps, curve.values, points))
+    return series.pairs(*downsample(curve.env_steps, curve.values, points))
 
 
 def _line(

@@ -4,25 +4,17 @@ What comes back from the browser is an address and `key=value` texts. Both go th
 config before anything is started: a key that does not exist is refused with the nearest that does.
 """
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from spotter.config import Resolved, RunConfig, resolve, tree
+from spotter.config import Resolved, RunConfig, tree
 from spotter.config.dump import flow
 from spotter.config.overrides import parse
 from spotter.rundir.report import reproduce
 from spotter.rundir.run import Run
-from spotter.types import UserError
-
-# Recipe files are for the command line: the browser names nothing that is a path.
-_ADDRESS: Final = re.compile(
-    r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?:[/:][A-Za-z0-9_][A-Za-z0-9_.+-]*){0,3}"
-)
-_FILE: Final = re.compile(r"\.ya?ml(:|$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -42,17 +34,6 @@ class Setting:
     def section(self) -> str:
         head, dot, _ = self.name.partition(".")
         return head if dot else "run"
-
-
-def checked(address: str, overrides: Sequence[str] = ()) -> Resolved:
-    """What would be trained; `UserError` for an address or a setting that does not exist."""
-    address = address.strip()
-    if not _ADDRESS.fullmatch(address) or _FILE.search(address):
-        raise UserError(
-            f"{address[:80]!r} cannot be started from here; write EnvId:variant, "
-            "or use `spotter train` for recipe files"
-        )
-    return resolve(address, overrides)
 
 
 def overrides_of(text: str) -> list[str]:

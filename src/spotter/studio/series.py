@@ -1,10 +1,5 @@
-"""Curves for the browser: metrics.jsonl read once and followed, thinned to what a screen shows.
+"""Curves for the browser: the histories that pages share, and numbers as charts want them."""
 
-Thinning keeps the least and the greatest value of every stretch, so that no spike gets lost. A file
-is read on from where the last look ended; one that was shortened by a resume is read anew.
-"""
-
-import math
 import re
 import threading
 from array import array
@@ -13,15 +8,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import orjson
 
+from spotter.rundir.history import Doubles, History, Tail, downsample
 from spotter.rundir.run import Run
-
-Doubles = npt.NDArray[np.float64]
 
 SCORE: Final = "train/score"
 AXES: Final = {
@@ -29,131 +22,11 @@ AXES: Final = {
     "vector steps": "vector_steps",
     "time": "time/elapsed_s",
 }
-MOST_POINTS: Final = 500
 _REMEMBERED: Final = 32
 """Whole histories kept in memory; a run of 5,000 updates takes 3 MB."""
-_CHECKED_BYTES: Final = 64
 _SCORES: Final = re.compile(rb'"train/score": ?([-0-9.eE+]+)')
 _FPS: Final = re.compile(rb'"time/fps": ?([-0-9.eE+]+)')
 _ALERT: Final = b'"event": "alert"'
-
-
-class Tail:
-    """The complete lines a file has gained since the last look."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._offset = 0
-        self._before = b""
-        """The last bytes read: if they changed, the file is another one."""
-
-    def read(self) -> tuple[bool, bytes]:
-        """Whether to begin anew, and the new lines. A file that is gone reads as empty."""
-        try:
-            with self._path.open("rb") as file:
-                anew = not self._goes_on(file)
-                if anew:
-                    self._offset, self._before = 0, b""
-                file.seek(self._offset)
-                data = file.read()
-        except OSError:
-            anew, self._offset, self._before = self._offset > 0, 0, b""
-            return anew, b""
-        data = data[: data.rfind(b"\n") + 1]
-        if data:
-            self._offset += len(data)
-            self._before = (self._before + data[-_CHECKED_BYTES:])[-_CHECKED_BYTES:]
-        return anew, data
-
-    def _goes_on(self, file: Any) -> bool:
-        file.seek(self._offset - len(self._before))
-        return bool(file.read(len(self._before)) == self._before)
-
-
-class History:
-    """Every metric of one run as a column; NaN where a row lacks it, infinity where it broke."""
-
-    def __init__(self, path: Path) -> None:
-        self._tail = Tail(path)
-        self._columns: dict[str, array[float]] = {}
-        self.rows = 0
-        self.version = 0
-        """Grows whenever there is something new to draw."""
-
-    def refresh(self) -> "History":
-        anew, data = self._tail.read()
-        if anew:
-            self._columns, self.rows = {}, 0
-        for line in data.splitlines():
-            self._add(line)
-        self.version += bool(anew or data)
-        return self
-
-    @property
-    def keys(self) -> list[str]:
-        return list(self._columns)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._columns
-
-    def column(self, key: str) -> Doubles:
-        """[rows]"""
-        rows, known = self.rows, self._columns.get(key)
-        values = np.full(rows, math.nan)
-        if known is not None:
-            part = known[:rows]  # a copy: another thread may be adding to the column meanwhile
-            values[: len(part)] = part
-        return values
-
-    def curve(self, key: str, axis: str = "env_steps") -> tuple[Doubles, Doubles]:
-        """The points of a metric that are finite, along `env_steps` or another column."""
-        x, y = self._aligned(axis, key)
-        there = np.isfinite(x) & np.isfinite(y)
-        return x[there], y[there]
-
-    def broken(self, key: str, axis: str = "env_steps") -> Doubles:
-        """Where a metric was written, but was not a finite number."""
-        x, y = self._aligned(axis, key)
-        return x[np.isinf(y)]
-
-    def _aligned(self, *keys: str) -> list[Doubles]:
-        """Columns of one length, though rows may be coming in."""
-        columns = [self.column(key) for key in keys]
-        rows = min(map(len, columns))
-        return [column[:rows] for column in columns]
-
-    def last(self, key: str) -> float:
-        """NaN if it was never written."""
-        values = self.column(key)
-        there = values[~np.isnan(values)]
-        return float(there[-1]) if there.size else math.nan
-
-    def _add(self, line: bytes) -> None:
-        try:
-            row = orjson.loads(line)
-        except ValueError:
-            return
-        if not isinstance(row, dict):
-            return
-        for key, value in row.items():
-            number = _number(value)
-            if number is None:
-                continue
-            column = self._columns.get(key)
-            if column is None:
-                column = self._columns[key] = array("d")
-            if len(column) < self.rows:
-                column.extend([math.nan] * (self.rows - len(column)))
-            column.append(number)
-        self.rows += 1
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, int | float):
-        return float(value)
-    if value in ("nan", "inf", "-inf"):
-        return math.inf
-    return None
 
 
 class Histories:
@@ -225,38 +98,6 @@ def _alert_id(line: bytes) -> dict[str, None]:
         if isinstance(event, dict) and event.get("event") == "alert":
             return {str(event.get("id", "?")): None}
     return {}
-
-
-def smooth(y: Doubles, weight: float) -> Doubles:
-    """Exponential moving average, without the pull towards zero at the beginning."""
-    if not 0 < weight < 1:
-        return y
-    smoothed, mean, debt = np.empty_like(y), 0.0, 1.0
-    for place, value in enumerate(y.tolist()):
-        mean = weight * mean + (1 - weight) * value
-        debt *= weight
-        smoothed[place] = mean / (1 - debt)
-    return smoothed
-
-
-def downsample(x: Doubles, y: Doubles, points: int = MOST_POINTS) -> tuple[Doubles, Doubles]:
-    """At most about `points` of them: the least and greatest of each stretch, first and last.
-
-    `x` ascends. Points stay where they were; none is invented.
-    """
-    if len(x) <= points:
-        return x, y
-    stretches = max(1, points // 2 - 1)
-    share = (x - x[0]) / ((x[-1] - x[0]) or 1.0)
-    place = np.minimum((share * stretches).astype(np.intp), stretches - 1)
-    starts = np.flatnonzero(np.diff(place, prepend=-1))
-    ends = [*starts[1:].tolist(), len(x)]
-    kept = {0, len(x) - 1}
-    for start, end in zip(starts.tolist(), ends, strict=True):
-        part = y[start:end]
-        kept |= {start + int(part.argmin()), start + int(part.argmax())}
-    chosen = np.array(sorted(kept), dtype=np.intp)
-    return x[chosen], y[chosen]
 
 
 def pairs(x: Doubles, y: Doubles) -> list[list[float]]:

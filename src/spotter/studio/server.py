@@ -18,13 +18,13 @@ from nicegui import app as pages
 from nicegui import ui
 from starlette.types import ASGIApp
 
+from spotter.launch.worker import Worker
 from spotter.rundir.identity import FOLDER_VARIABLE, home
 from spotter.studio.context import Context
 from spotter.studio.pages import compare, film, inspector, play
 from spotter.studio.pages import run as run_page
 from spotter.studio.pages import runs as runs_page
 from spotter.studio.security import Door, Guard
-from spotter.studio.worker import Worker
 from spotter.types import UserError
 
 PAGES: Final = (runs_page, run_page, compare, inspector, play, film)

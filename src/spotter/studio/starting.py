@@ -10,10 +10,10 @@ from typing import Final, TypeVar
 from nicegui import ui
 
 from spotter.config.catalogue import entries
+from spotter.launch.local import Launch, checked
 from spotter.rundir.run import Run
 from spotter.studio import forms, theme
 from spotter.studio.context import Context
-from spotter.studio.launch import Launch
 from spotter.types import UserError
 
 Element = TypeVar("Element", bound=ui.element)
@@ -171,7 +171,7 @@ class _Form:
         self._settings.clear()
         self._problem.clear()
         try:
-            found = forms.settings(forms.checked(str(self._address.value or "")))
+            found = forms.settings(checked(str(self._address.value or "")))
         except UserError as error:
             with self._problem:
                 theme.problem(str(error))

@@ -10,10 +10,11 @@ from typing import Any
 from spotter.config import Resolved, RunConfig, resolve, tree, validate
 from spotter.config.dump import flow
 from spotter.rundir import story
+from spotter.rundir.door import is_name
 from spotter.rundir.files import read_json
 from spotter.rundir.report import reproduce
 from spotter.rundir.run import Run
-from spotter.studio.context import Context, is_name
+from spotter.studio.context import Context
 from spotter.types import UserError
 
 

@@ -11,11 +11,12 @@ from urllib.parse import quote
 from nicegui import ui
 
 from spotter.display.words import plural
+from spotter.launch.worker import WorkerError
+from spotter.rundir.door import is_name
 from spotter.rundir.run import Run
 from spotter.rundir.story import checkpoints
 from spotter.studio import theme
-from spotter.studio.context import Context, is_name
-from spotter.studio.worker import WorkerError
+from spotter.studio.context import Context
 from spotter.types import UserError
 
 _SIZES: Final = {

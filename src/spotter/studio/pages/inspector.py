@@ -17,11 +17,11 @@ from nicegui import ui
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
+from spotter.launch.worker import WorkerError
 from spotter.rundir.run import Run
 from spotter.rundir.story import checkpoints
 from spotter.studio import theme, viewer, viewer_audit, viewer_routes
 from spotter.studio.context import Context
-from spotter.studio.worker import WorkerError
 from spotter.traces import format as traces
 from spotter.types import UserError
 

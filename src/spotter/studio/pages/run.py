@@ -13,15 +13,17 @@ from nicegui import app as pages
 from nicegui import ui
 
 from spotter.display.words import amount, count, duration, score
+from spotter.launch.local import tail
 from spotter.rundir import identity, selectors
+from spotter.rundir.history import History
 from spotter.rundir.identity import Info
 from spotter.rundir.report import write_report
 from spotter.rundir.run import Run
-from spotter.studio import charts, launch, starting, theme, told
+from spotter.studio import charts, starting, theme, told
 from spotter.studio.charts import Chart, Mark, View
 from spotter.studio.context import Context
 from spotter.studio.panels import PANELS, plain
-from spotter.studio.series import AXES, History
+from spotter.studio.series import AXES
 from spotter.types import UserError
 
 LIVE_EVERY_S: Final = 2.0
@@ -182,7 +184,7 @@ class _Page:
 
     def _log_text(self) -> str:
         try:
-            return launch.tail(self._context.file_of(self._run.id, "run.log"))
+            return tail(self._context.file_of(self._run.id, "run.log"))
         except UserError:
             return ""
 

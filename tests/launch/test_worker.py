@@ -9,8 +9,8 @@ from concurrent.futures import TimeoutError as Late
 
 import pytest
 
+from spotter.launch.worker import Worker, WorkerError
 from spotter.rundir.process import is_alive
-from spotter.studio.worker import Worker, WorkerError
 from spotter.types import UserError
 
 
@@ -94,7 +94,7 @@ class _Slow:
 def test_it_ends_with_the_server_however_that_ends():
     code = (
         "import sys, time\n"
-        "from spotter.studio.worker import Worker\n"
+        "from spotter.launch.worker import Worker\n"
         "if __name__ == '__main__':\n"
         "    worker = Worker()\n"
         "    worker.submit('spotter.display.words:count', value=1).result(60)\n"
@@ -113,7 +113,7 @@ def test_it_ends_with_the_server_however_that_ends():
 
 
 def test_reports_arrive_while_it_works_and_cancelling_reaches_it(worker, monkeypatch):
-    monkeypatch.setattr("spotter.studio.worker._PACKAGE", "")
+    monkeypatch.setattr("spotter.launch.worker._PACKAGE", "")
 
     async def scenario():
         seen = []

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
+from spotter.launch.local import Launcher, tail
 from spotter.rundir import story
 from spotter.rundir.run import Run
-from spotter.studio.launch import Launcher, tail
 from spotter.types import UserError
 from tests.studio.making import make_run
 

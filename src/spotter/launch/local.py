@@ -1,4 +1,4 @@
-"""Runs that are started and stopped from the page: processes of their own that outlast the server.
+"""Runs that a server starts and stops: processes of their own that outlast it.
 
 A run is `python -m spotter train …` in its own session, as if typed in another terminal. Stopping
 is what Ctrl-C does there: the update is finished, everything is saved.
@@ -17,13 +17,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from spotter.config import Resolved, resolve
 from spotter.rundir import identity, lock, process, registry
 from spotter.rundir.identity import FOLDER_VARIABLE
 from spotter.rundir.run import Run
-from spotter.studio import forms
 from spotter.types import UserError
 
-_FOLDER: Final = ".studio"
+# Recipe files are for the command line: a stranger names nothing that is a path.
+_ADDRESS: Final = re.compile(
+    r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?:[/:][A-Za-z0-9_][A-Za-z0-9_.+-]*){0,3}"
+)
+_FILE: Final = re.compile(r"\.ya?ml(:|$)", re.IGNORECASE)
+_FOLDER: Final = ".launched"
 _SENTENCE: Final = re.compile(r"spotter: (.+)")
 _KEPT_LOGS: Final = 50
 _TAIL_BYTES: Final = 1 << 16
@@ -70,7 +75,7 @@ class Launcher:
 
     def start(self, address: str, overrides: Sequence[str] = (), why: str = "") -> Launch:
         """Train something new; refused before a process is started if the config is wrong."""
-        forms.checked(address, overrides)
+        checked(address, overrides)
         return self._spawn([address.strip(), *overrides], why)
 
     def fork(self, run: Run, checkpoint: str, address: str, overrides: Sequence[str] = (),
@@ -78,7 +83,7 @@ class Launcher:
         """Train something new that begins with the weights of a run's checkpoint."""
         if not re.fullmatch(r"@best|@latest|step=\d{1,15}", checkpoint):
             raise UserError(f"{checkpoint[:40]!r} is no checkpoint; write @best or @latest")
-        forms.checked(address, overrides)
+        checked(address, overrides)
         return self._spawn([address.strip(), *overrides, "--from", f"{run.id}/{checkpoint}"], why)
 
     def resume(self, run: Run, overrides: Sequence[str] = (), why: str = "") -> Launch:
@@ -152,6 +157,17 @@ class Launcher:
         except OSError as error:
             raise UserError(f"cannot start a run: {error}") from error
         return folder / f"{secrets.token_hex(6)}.log"
+
+
+def checked(address: str, overrides: Sequence[str] = ()) -> Resolved:
+    """What would be trained; `UserError` for an address or a setting that does not exist."""
+    address = address.strip()
+    if not _ADDRESS.fullmatch(address) or _FILE.search(address):
+        raise UserError(
+            f"{address[:80]!r} cannot be started from here; write EnvId:variant, "
+            "or use `spotter train` for recipe files"
+        )
+    return resolve(address, overrides)
 
 
 def tail(path: Path, most_bytes: int = _TAIL_BYTES) -> str:
