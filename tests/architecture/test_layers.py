@@ -20,7 +20,8 @@ LAYERS = {
 LEVEL = {part: level for level, parts in LAYERS.items() for part in parts.split()}
 LEVEL[""] = LEVEL["__main__"] = 9  # the doors
 TORCH_FREE = {"types", "metrics", "schedules", "seeding", "packing", "versions", "config"} | {
-    "plugins", "algos", "rundir", "display", "doctor", "digest", "review", "launch", "cli", "studio", "mcp"
+    "plugins", "algos", "rundir", "display", "doctor", "digest", "review", "launch", "cli",
+    "studio", "mcp",
 }  # fmt: skip
 PLUGINS = {
     f"{package}.{name}"

@@ -114,7 +114,7 @@ class Worker:
         spawn = multiprocessing.get_context("spawn")
         ours, theirs = spawn.Pipe()
         # not a daemon: an environment may want processes of its own
-        process = spawn.Process(target=_serve, args=(theirs,), name="spotter-studio-worker")
+        process = spawn.Process(target=_serve, args=(theirs,), name="spotter-worker")
         process.start()
         theirs.close()  # so that either side hears of the other's end
         self._pipe, self._process = ours, process
