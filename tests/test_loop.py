@@ -4,8 +4,10 @@ from itertools import pairwise
 
 import pytest
 
+from spotter.origins import resume
 from spotter.rundir.run import Run
 from spotter.training import train
+from spotter.types import UserError
 
 
 def ran(make_config, env_id="CartPole-v1", **sections):
@@ -121,3 +123,28 @@ def test_an_environment_that_cannot_be_filmed_says_so_once(make_config):
     notes = [event["text"] for event in run.events() if event["event"] == "note"]
     assert len([note for note in notes if note.startswith("no videos:")]) == 1
     assert run.info()["status"] == "finished"
+
+
+def test_a_run_ends_when_its_minutes_are_spent_and_is_tested_then(make_config):
+    limits = {"env": {"threshold": 1000.0}, "budget": {"env_steps": None, "minutes": 0.02}}
+    run = ran(make_config, eval={"episodes": 2}, **limits)
+    rows = list(run.metrics())
+    assert run.info()["reason"] == "budget"
+    assert "test/score" in rows[-1] or run.evaluations()[-1]["seeds"] == "test"
+    assert rows[-1]["time/elapsed_s"] >= 1.2 > rows[-2]["time/elapsed_s"]
+    assert 0 < rows[0]["run/progress"] < rows[-2]["run/progress"] < 1
+    assert rows[0]["time/eta_s"] == pytest.approx(1.2 - rows[0]["time/elapsed_s"], abs=0.05)
+
+
+def test_the_nearer_limit_of_a_budget_counts(make_config):
+    run = ran(make_config, budget={"env_steps": 640, "minutes": 60})
+    assert [row["run/progress"] for row in run.metrics()][-1] == 1.0
+    assert run.info()["env_steps"] == 640
+
+
+def test_a_run_that_has_spent_its_minutes_asks_for_more(make_config):
+    limits = {"env": {"threshold": 1000.0}, "budget": {"env_steps": None, "minutes": 0.02}}
+    run = ran(make_config, eval={"episodes": 2}, **limits)
+    with pytest.raises(UserError, match=r"spent its budget of 0\.02 minutes.*budget\.minutes=1$"):
+        resume(run.id)
+    assert resume(run.id, ["budget.minutes=1"]).notes[0] == ("the budget of 0.02 min becomes 1 min")

@@ -245,7 +245,7 @@ def test_more_budget_says_what_it_does_to_schedules(make_config):
         resume(result.run.id)
     origin = resume(result.run.id, ["budget.env_steps=1280"])
     assert origin.notes == (
-        "budget.env_steps 640 becomes 1280",
+        "the budget of 640 env steps becomes 1,280 env steps",
         "algo.lr goes on at 0.0005 instead of 0",
     )
 

@@ -92,7 +92,8 @@ class Loop:
         self.recorder.note(f"starts at a score of {evaluation.score:g}{was}")
 
     def _is_spent(self) -> bool:
-        return self.training.env_steps >= (self.training.config.budget.env_steps or math.inf)
+        spent = self.training.env_steps, self.recorder.elapsed_s
+        return self.training.config.budget.fraction(*spent) >= 1
 
     def _once(self) -> None:
         try:

@@ -1,5 +1,6 @@
 """Where a training goes on from: an earlier point of the same run, or the weights of another."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -116,21 +117,27 @@ def resume(selector: str, overrides: Sequence[Override] = ()) -> Resume:
         raise UserError(
             f"run {run.id} cannot go on: {unlike}; start a new one with --from {run.id}"
         )
-    _refuse_spent(run, config, saved.env_steps, config.budget != before.budget)
+    _refuse_spent(run, config, saved, config.budget != before.budget)
     notes = tuple(_effects(before, config, saved.env_steps))
     overridden = tuple(".".join(path) for path, _ in parse(overrides))
     return Resume(saved, config, changes, overridden, notes)
 
 
-def _refuse_spent(run: Run, config: RunConfig, env_steps: int, budget_changed: bool) -> None:
+def _refuse_spent(run: Run, config: RunConfig, saved: Saved, budget_changed: bool) -> None:
     info = run.info()
-    budget = config.budget.env_steps
+    steps, minutes = config.budget.env_steps, config.budget.minutes
     # a run that was stopped before its final test has only that left to do
     is_done = info["score"] is not None or budget_changed
-    if budget is not None and env_steps >= budget and is_done:
+    if steps is not None and saved.env_steps >= steps and is_done:
         raise UserError(
-            f"run {run.id} has spent its budget of {budget} env steps, it is at {env_steps}; give "
-            f"it more, e.g. budget.env_steps={2 * env_steps}"
+            f"run {run.id} has spent its budget of {steps} env steps, it is at {saved.env_steps}; "
+            f"give it more, e.g. budget.env_steps={2 * saved.env_steps}"
+        )
+    elapsed_s = saved.trainer["recorder"]["elapsed_s"] if saved.trainer else 0.0
+    if minutes is not None and elapsed_s >= minutes * 60 and is_done:
+        raise UserError(
+            f"run {run.id} has spent its budget of {minutes:g} minutes; give it more, "
+            f"e.g. budget.minutes={math.ceil(2 * minutes)}"
         )
     if info["solved"] and config.eval.stop_when_solved:
         raise UserError(f"run {run.id} is solved; to train on, add eval.stop_when_solved=false")
@@ -146,6 +153,5 @@ def _effects(before: RunConfig, now: RunConfig, env_steps: int) -> list[str]:
         if path in old and new[path].at(will) != old[path].at(was)
     ]
     if before.budget != now.budget:
-        steps = [config.budget.env_steps or "no limit" for config in (before, now)]
-        moved.insert(0, f"budget.env_steps {steps[0]} becomes {steps[1]}")
+        moved.insert(0, f"the budget of {before.budget} becomes {now.budget}")
     return moved

@@ -164,7 +164,7 @@ class Recorder:
             **self._waiting,
             **update.metrics,
             **self._settings(progress),
-            **self._times(update, progress),
+            **self._times(update),
         }
         self._waiting = {}
         for key in metrics:
@@ -253,7 +253,7 @@ class Recorder:
     def _settings(self, progress: Progress) -> dict[str, float]:
         return {f"hp/{path}": value.at(progress) for path, value in self._config.schedules()}
 
-    def _times(self, update: Update, progress: Progress) -> dict[str, float]:
+    def _times(self, update: Update) -> dict[str, float]:
         now = self._clock()
         wall, self._last_write = now - self._last_write, now
         self._pace.add(update.new_env_steps, sum(update.seconds.values()))
@@ -266,10 +266,19 @@ class Recorder:
             "time/updates_per_s": self._pace.updates_per_s,
             "time/elapsed_s": self.elapsed_s,
         }
-        if progress.budget:
-            metrics["run/progress"] = progress.fraction
-            metrics["time/eta_s"] = self._pace.eta_s(max(0, progress.budget - update.env_steps))
-        return metrics
+        return metrics | self._rest(update.env_steps)
+
+    def _rest(self, env_steps: int) -> dict[str, float]:
+        """How much of the budget is used, and how long the rest will last."""
+        budget, elapsed_s = self._config.budget, self.elapsed_s
+        rests = []
+        if budget.env_steps:
+            rests.append(self._pace.eta_s(budget.env_steps - env_steps))
+        if budget.minutes:
+            rests.append(max(0.0, budget.minutes * 60 - elapsed_s))
+        if not rests:
+            return {}
+        return {"run/progress": budget.fraction(env_steps, elapsed_s), "time/eta_s": min(rests)}
 
     def close(self) -> None:
         for sink in self._sinks:

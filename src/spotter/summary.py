@@ -67,7 +67,6 @@ def _training(training: "Training") -> dict[str, str]:
     config = training.config
     engine = choose_engine(training.policy)
     parameters = sum(parameter.numel() for parameter in training.policy.parameters())
-    budget = config.budget.env_steps
     every = config.eval.every_steps
     cadence = f"every {every:,} env steps" if every else "at the end"
     overlap = {"overlap": training.overlap} if training.overlap else {}
@@ -76,7 +75,7 @@ def _training(training: "Training") -> dict[str, str]:
         "policy": f"{parameters:,} parameters on {training.device}",
         "engine": f"{engine.name} ({engine.why})",
         **overlap,
-        "budget": f"{budget:,} env steps" if budget else "no limit",
+        "budget": str(config.budget),
         "evaluates": f"{cadence}, {config.eval.episodes} episodes ({config.eval.mode})",
     }
 

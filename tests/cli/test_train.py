@@ -161,7 +161,7 @@ def test_stop_go_on_fork_and_prove_end_to_end(spotter):
     ran = spotter("train", "--resume", "@last", "budget.env_steps=1024", "algo.lr=1e-4")
     assert ran.code == 0
     assert "goes on from 512 env steps" in ran.out
-    assert "budget.env_steps 512 becomes 1024" in ran.out
+    assert "the budget of 512 env steps becomes 1,024 env steps" in ran.out
     ran = spotter("train", "CartPole-v1:ppo", *short[:-1], "--from", "@last/@latest")
     assert ran.code == 0
     assert "tensors copied" in ran.out

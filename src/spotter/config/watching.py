@@ -30,6 +30,20 @@ class BudgetConfig(Settings):
     """When training ends if nothing else ends it first."""
 
     env_steps: Whole | None = Field(100_000, ge=1, description="null: until solved or interrupted.")
+    minutes: float | None = Field(
+        None, gt=0, description="Of training, evaluation and saving, over every resume; null: any."
+    )
+
+    def __str__(self) -> str:
+        steps = f"{self.env_steps:,} env steps" if self.env_steps else ""
+        minutes = f"{self.minutes:g} min" if self.minutes else ""
+        return " or ".join(filter(None, (steps, minutes))) or "no limit"
+
+    def fraction(self, env_steps: int, elapsed_s: float) -> float:
+        """How much of it is spent, by whichever limit is nearer; 0 without any."""
+        steps = env_steps / self.env_steps if self.env_steps else 0.0
+        minutes = elapsed_s / 60 / self.minutes if self.minutes else 0.0
+        return min(1.0, max(steps, minutes))
 
 
 class CheckpointConfig(Settings):

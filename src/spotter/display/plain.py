@@ -38,11 +38,9 @@ class Plain:
     def open(self, start: Start) -> None:
         self._start = start
         config = start.config
-        steps = config.budget.env_steps
-        budget = f"{steps:,} env steps" if steps else "no step limit"
         self._print(
             f"{config.env.id} · {config.algo.name} · {config.env.count} copies · "
-            f"{budget} · seed {config.seed}"
+            f"{config.budget} · seed {config.seed}"
         )
         for title, block in start.summary.items():
             self._print(f"{title}: {' · '.join(f'{name} {text}' for name, text in block.items())}")
