@@ -21,7 +21,7 @@ import safetensors.torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from spotter.config import CheckpointConfig, RunConfig, recipes, validate
+from spotter.config import CheckpointConfig, PolicyConfig, RunConfig, recipes, validate
 from spotter.nets.actor_critic import Policy
 from spotter.packing import pack, unpack
 from spotter.rundir.files import cannot_write, read_json, replace, write_atomic, write_json
@@ -252,6 +252,13 @@ class Saved:
     def run(self) -> Run:
         return Run(self.folder.parents[1])
 
+    def policy(self, config: PolicyConfig) -> Policy:
+        """A policy with these weights."""
+        # overwritten at once, and orthogonal weights of an Atari network take three seconds
+        policy = Policy(self.spaces, config.model_copy(update={"orthogonal": False}))
+        policy.load_state_dict(dict(self.weights))
+        return policy
+
 
 def read(step: Path) -> Saved:
     """Everything in a checkpoint folder; one that is damaged is a `UserError`."""
@@ -273,9 +280,7 @@ def load(selector: str) -> Policy:
     step = find(selector)
     saved = read(step)
     with reading(step):
-        policy = Policy(saved.spaces, read_config(step).policy)
-        policy.load_state_dict(dict(saved.weights))
-        return policy
+        return saved.policy(read_config(step).policy)
 
 
 @contextmanager
