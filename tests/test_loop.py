@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 
+from spotter.evaluate import Evaluator
 from spotter.origins import resume
 from spotter.rundir.run import Run
 from spotter.training import train
@@ -134,6 +135,30 @@ def test_a_run_ends_when_its_minutes_are_spent_and_is_tested_then(make_config):
     assert rows[-1]["time/elapsed_s"] >= 1.2 > rows[-2]["time/elapsed_s"]
     assert 0 < rows[0]["run/progress"] < rows[-2]["run/progress"] < 1
     assert rows[0]["time/eta_s"] == pytest.approx(1.2 - rows[0]["time/elapsed_s"], abs=0.05)
+
+
+def test_a_pause_is_told_while_it_lasts(make_config, monkeypatch):
+    told = []
+    run = Evaluator.run
+
+    def watched(self, *given):
+        told.append(start.pause())
+        return run(self, *given)
+
+    class Listener:
+        def open(self, opened):
+            nonlocal start
+            start = opened
+
+        def __getattr__(self, name):
+            return lambda *given: None
+
+    start = None
+    monkeypatch.setattr(Evaluator, "run", watched)
+    settings = {"budget": {"env_steps": 64}, "eval": {"episodes": 2, "every_steps": 64}}
+    train(make_config("CartPole-v1", **settings), [Listener()])
+    assert told == ["evaluating 2 episodes", "testing on 2 unseen episodes"]
+    assert start.pause() == ""
 
 
 def test_the_nearer_limit_of_a_budget_counts(make_config):

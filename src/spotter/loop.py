@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
@@ -127,8 +128,18 @@ class Loop:
         score = self.recorder.train_score
         return score is not None and score >= wanted
 
+    @contextmanager
+    def _pause(self, what: str) -> Iterator[None]:
+        """While training waits, the reader is told what for."""
+        self.training.pause = what
+        try:
+            yield
+        finally:
+            self.training.pause = ""
+
     def _submit(self, env_steps: int) -> bool:
-        submitted = self.scorer.submit(self.training.policy, env_steps)
+        with self._pause(f"evaluating {self.training.config.eval.episodes} episodes"):
+            submitted = self.scorer.submit(self.training.policy, env_steps)
         self.cut_short = not submitted and self.interrupts.stopping()
         if not submitted:
             return False  # busy, or asked to stop: still due
@@ -167,7 +178,8 @@ class Loop:
             self._record(late)
             if self.keeper:
                 self._keep(late)
-        self.test = self.scorer.now(self.training.policy, self.training.env_steps, "test")
+        with self._pause(f"testing on {self.training.config.eval.episodes} unseen episodes"):
+            self.test = self.scorer.now(self.training.policy, self.training.env_steps, "test")
         if self.test:
             self.recorder.evaluation(self.test)
             self._report(self.test.faults, training=False)
@@ -249,7 +261,8 @@ class Loop:
         from spotter.video import CannotRender, save_video  # the encoder is loaded when needed
 
         try:
-            film = save_video(self.run.folder, self.training.config, evaluation, best=is_best)
+            with self._pause("filming an episode"):
+                film = save_video(self.run.folder, self.training.config, evaluation, best=is_best)
         except CannotRender as error:
             self._can_film = False
             self.recorder.note(f"no videos: {error}")

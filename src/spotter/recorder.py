@@ -36,6 +36,8 @@ class Start:
     """Where a resumed run goes on; 0 for a new one."""
     rollout: Callable[[], tuple[int, int]]
     """Vector steps collected and due in the present rollout; may be asked from another thread."""
+    pause: Callable[[], str] = str
+    """What training waits for at the moment, in words; empty while it goes on. Any thread."""
 
 
 @dataclass(frozen=True, slots=True)

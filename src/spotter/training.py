@@ -88,6 +88,8 @@ class Training:
             self.updates = self.env_steps = self.vector_steps = 0
             self.last: Rollout | None = None
             """What the latest update learnt from."""
+            self.pause = ""
+            """What it waits for at the moment, in words."""
             self._gatherer = gather.make(self, after_env_steps)
         except BaseException:
             self.vector.close()
@@ -268,6 +270,7 @@ def _start(training: Training, catalogue: Catalogue, run: Run | None, grade: Gra
         summary=summary.blocks(training, run, wanted, grade),
         env_steps=training.env_steps,
         rollout=lambda: training.collector.position,
+        pause=lambda: training.pause,
     )
 
 

@@ -136,6 +136,13 @@ def test_the_head_has_speeds_and_breaks_before_it_is_cut():
     assert plain_text(bare, 100).splitlines()[0].split() == ["CartPole-v1", "·", "ppo", "0:01:23"]
 
 
+def test_the_table_says_what_training_waits_for():
+    """A table that stands still during an evaluation looks as if the program hung."""
+    lines = plain_text(replace(VIEW, pause="evaluating 20 episodes")).splitlines()
+    assert " now     evaluating 20 episodes …" in lines
+    assert not [line for line in lines if "rollout" in line]
+
+
 def test_roll_01_bars_for_the_rollout_and_the_run():
     lines = plain_text(VIEW).splitlines()
     assert f" rollout {'━' * 8}{'─' * 24}  256 of 1,024 vector steps  25 %" in lines

@@ -96,6 +96,7 @@ class LiveTable:
             fps=metrics.get("time/fps"),
             updates_per_s=metrics.get("time/updates_per_s"),
             rollout=None if self._is_over else start.rollout(),
+            pause=start.pause(),
         )
 
     def _farewell(self, start: Start, ending: Ending) -> list[RenderableType]:

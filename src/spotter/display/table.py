@@ -54,6 +54,8 @@ class View:
     updates_per_s: float | None
     rollout: tuple[int, int] | None
     """Vector steps collected and due; None once the run is over."""
+    pause: str = ""
+    """What training waits for."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for line in self.lines(options.max_width, options.size.height - 1):
@@ -91,7 +93,9 @@ class View:
 
     def _bars(self) -> list[Line]:
         bars = []
-        if self.rollout is not None:
+        if self.rollout is not None and self.pause:
+            bars.append([(f" {'now':<8}", "dim"), (f"{self.pause} …", "")])
+        elif self.rollout is not None:
             bars.append(_bar("rollout", *self.rollout, "vector steps"))
         bars.append(_bar("run", self.env_steps, self.budget or 0, "env steps"))
         return bars
