@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from spotter import doctor
 from spotter.cli.doctor import exit_code
-from spotter.doctor import Finding
+from spotter.doctor import environments as doctor
+from spotter.doctor.environments import Finding
 
 FINE = Finding("bandit", "Bandit-v0", "ok", 7e-6, "discrete 1", "discrete 10", "", True, True)
 MISSING = Finding(

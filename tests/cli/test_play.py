@@ -66,6 +66,28 @@ def test_keys_that_run_out_stop_the_episode(spotter, monkeypatch):
     assert "in 3 steps, stopped" in ran.out
 
 
+@pytest.mark.parametrize(
+    ("game", "lines"), [("CartPole-v1", ()), ("FrozenLake-v1", ("q", ""))], ids=["none", "unknown"]
+)
+def test_no_keys_at_all_is_a_sentence(spotter, monkeypatch, game, lines):
+    keys(monkeypatch, *lines)
+    ran = spotter("play", game, "--mode", "human", "--headless")
+    assert (ran.code, ran.out) == (2, "")
+    assert "no key of this game came on standard input" in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_keys_that_end_with_an_episode_begin_no_other(spotter, monkeypatch):
+    game = ("play", "CartPole-v1", "--mode", "human", "--headless", "--seed", "2")
+    keys(monkeypatch, *["right"] * 600)
+    steps = int(re.search(r"in (\d+) steps", spotter(*game).out)[1])
+    keys(monkeypatch, *["right"] * steps)
+    ran = spotter(*game, "--episodes", "3")
+    assert ran.code == 0
+    assert ran.out.splitlines()[0].startswith("episode 1: ")
+    assert "episode 2" not in ran.out
+
+
 def test_a_race_without_a_window(spotter, run, monkeypatch):
     keys(monkeypatch, *["right"] * 600)
     ran = spotter("play", "@last", "--race", "--headless", "--seed", "2")

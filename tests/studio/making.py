@@ -119,10 +119,14 @@ class Server:
             return self.process.communicate()[1]
 
 
-def start_server(runs: Path, *options: str, port: int = 0, cwd: Path | None = None) -> Server:
+def start_server(
+    runs: Path, *options: str, port: int = 0, cwd: Path | None = None, **variables: str
+) -> Server:
     """`spotter studio` in a process of its own; returns once it listens."""
-    env = {key: value for key, value in os.environ.items() if key != "PYTEST_CURRENT_TEST"}
+    others = ("PYTEST_CURRENT_TEST", "SPOTTER_LLM_URL", "SPOTTER_LLM_MODEL", "SPOTTER_LLM_KEY")
+    env = {key: value for key, value in os.environ.items() if key not in others}
     env |= {"SPOTTER_RUNS": str(runs), "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
+    env |= variables
     code = (
         "import sys, typer; from spotter.cli import studio; app = typer.Typer(); "
         "app.command()(studio.run); app()"

@@ -6,7 +6,6 @@ from urllib.request import urlopen
 
 import pytest
 
-from spotter.rundir.story import checkpoints
 from spotter.studio.pages.inspector import changes
 from spotter.traces import format as traces
 from spotter.traces.advantages import judged
@@ -260,56 +259,6 @@ def test_an_episode_deleted_under_the_page(page, studio, studio_runs):
     assert step_of(page) == 1, "numbers are here already"
     page.reload()
     assert "has no episode" in page.inner_text("[role=alert]")
-
-
-# --- with a policy --------------------------------------------------------------------------------
-
-
-def captured(page, studio, run, **fields):
-    """Fill the form, press the button; the address afterwards."""
-    page.goto(f"{studio.url}inspect?run={run.id}")
-    page.get_by_role("button", name="Capture an episode").click()
-    for label, text in fields.items():
-        page.get_by_label(label.replace("_", " ")).fill(text)
-    page.get_by_role("button", name="Capture", exact=True).click()
-
-
-def test_an_episode_is_captured_and_another_action_tried(page, studio, trained):
-    captured(page, studio, trained, Seed="12", Steps_at_most="60")
-    page.wait_for_url("**episode=**", timeout=60_000)
-    page.wait_for_selector(".viewer-step")
-    stored = traces.listing(trained)[0]
-    assert traces.load(stored).meta.seed == 12
-    for _ in range(3):
-        page.keyboard.press("ArrowRight")
-    page.get_by_role("button", name=re.compile("Try push")).click()
-    page.wait_for_selector(".inspect-branch table", timeout=60_000)
-    old, new = (traces.load(folder) for folder in reversed(traces.listing(trained)[:2]))
-    assert (old.columns["action"][:3] == new.columns["action"][:3]).all()
-    assert old.columns["action"][3] != new.columns["action"][3]
-    assert (old.columns["obs/obs"][:4] == new.columns["obs/obs"][:4]).all()
-    text = page.inner_text(".inspect-branch")
-    assert f"{old.meta.score:g}" in text
-    assert f"{new.meta.score:g}" in text
-    page.get_by_role("link", name="Open the new episode").click()
-    page.wait_for_selector(".viewer-step")
-    assert "given, not chosen" in page.inner_text(".viewer-action")
-    assert step_of(page) == 3
-
-
-def test_a_checkpoint_in_the_address_is_chosen_in_the_form(page, studio, trained):
-    first = checkpoints(trained)[0].env_steps
-    page.goto(f"{studio.url}inspect?run={trained.id}&checkpoint=step%3D{first}")
-    page.get_by_role("button", name="Capture an episode").click()
-    page.get_by_role("dialog").get_by_text(f"{first:,} env steps").wait_for()
-    page.goto(f"{studio.url}inspect?run={trained.id}&checkpoint=step%3D7")
-    assert "has no checkpoint step=7" in page.inner_text("[role=alert]")
-
-
-def test_a_setting_that_does_not_exist_is_a_sentence(page, studio, trained):
-    captured(page, studio, trained, Changed_settings="env.stickyy=1")
-    page.wait_for_selector(".q-dialog [role=alert]", timeout=60_000)
-    assert "stickyy" in page.inner_text(".q-dialog [role=alert]")
 
 
 def test_changed_settings_are_split_where_a_name_begins():

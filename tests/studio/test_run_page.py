@@ -10,6 +10,8 @@ from spotter.launch.worker import Worker
 from spotter.rundir.files import LineWriter
 from spotter.studio import told
 from spotter.studio.context import Context
+from spotter.traces import format as traces
+from tests.studio import episodes
 from tests.studio.making import ALERT, make_run, rows, start_server
 
 pytest.importorskip("playwright")
@@ -45,6 +47,81 @@ def test_charts_tabs_and_switches(studio, alerted, page):
     page.get_by_role("tab", name="Videos").click()
     expect(page.get_by_text("No videos")).to_be_visible()
     assert page.errors == []
+
+
+def test_people_stand_beside_the_policy(studio, studio_runs, page):
+    run = make_run(studio_runs, level=100.0)
+    for seed, length in enumerate((30, 50)):
+        episodes.cartpole(run, length, mode="human", seed=seed)
+    for at, more in enumerate(({"end": "stopped"}, {"changes": ("env.sticky=0.5",)},
+                               {"warnings": (f"{traces.TAKEN_OVER}x at step 3",)})):  # fmt: skip
+        episodes.cartpole(run, 99, mode="human", seed=10 + at, **more)
+    names = ["human: mean 40.0 of 2 episodes", "human: best 50.0"]
+    page.goto(f"{studio.url}run/{run.id}")
+    expect(page.locator("canvas").first).to_be_visible()
+    drawn = options_of(page, ".studio-chart")
+    assert [line["name"] for line in drawn["series"]] == ["train/score", "eval/score", *names]
+    assert [line["markLine"]["data"] for line in drawn["series"][-2:]] == [
+        [{"yAxis": 40}],
+        [{"yAxis": 50}],
+    ]
+    assert drawn["series"][-1]["data"] == [[256, 50], [25600, 50]], "as wide as the curves"
+    assert drawn["legend"]["data"] == ["train/score", "eval/score"]
+    page.goto(f"{studio.url}compare?runs={run.id}")
+    page.wait_for_selector(".compare-line canvas")
+    assert [line["name"] for line in options_of(page, ".compare-line")["series"]][1:] == names
+    page.goto(f"{studio.url}compare?runs={run.id}&metric=policy/entropy")
+    page.wait_for_selector(".compare-line canvas")
+    assert len(options_of(page, ".compare-line")["series"]) == 1
+    assert page.errors == []
+
+
+def options_of(page, selector):
+    """What the first chart there was given."""
+    id = page.locator(selector).first.get_attribute("id")
+    return page.evaluate(f"getElement({id[1:]}).options")
+
+
+def test_tags_are_put_on_and_taken_off(own_studio, page):
+    run = make_run(own_studio.runs, tags=("old",))
+    page.goto(f"{own_studio.url}run/{run.id}")
+    field = page.get_by_label("Add a tag")
+    field.fill("../x")
+    field.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("cannot be a tag")
+    field.fill("promising")
+    field.press("Enter")
+    expect(page.locator(".studio-words .studio-tag")).to_have_count(2)
+    expect(field).to_have_value("")
+    expect(page.get_by_role("alert")).to_have_count(0)
+    page.get_by_role("button", name="Remove the tag old").click()
+    expect(page.locator(".studio-words .studio-tag")).to_have_text(["promising×"])
+    assert run.info()["tags"] == ["promising"]
+    run.tag("elsewhere")  # as `spotter runs tag` does
+    expect(page.locator(".studio-words .studio-tag")).to_have_count(2)
+    assert page.errors == []
+
+
+def test_the_log_follows_unless_somebody_has_scrolled_up(own_studio, page):
+    run = make_run(own_studio.runs, status="running")
+    path = run.folder / "run.log"
+    path.write_text("".join(f"line {number}\n" for number in range(200)))
+    page.goto(f"{own_studio.url}run/{run.id}")
+    page.get_by_role("tab", name="Log").click()
+    log = page.get_by_role("log")
+    expect(log).to_contain_text("line 199")
+    at_end = "e => e.scrollTop + e.clientHeight > e.scrollHeight - 8"
+    page.wait_for_function(f"({at_end})(document.querySelector('[role=log]'))")
+    log.evaluate("e => { e.scrollTop = 300; }")
+    with path.open("a") as file:
+        file.write("one more\n")
+    expect(log).to_contain_text("one more")
+    assert log.evaluate("e => e.scrollTop") == 300
+    log.evaluate("e => { e.scrollTop = e.scrollHeight; }")
+    with path.open("a") as file:
+        file.write("and another\n")
+    expect(log).to_contain_text("and another")
+    assert log.evaluate(at_end)
 
 
 def test_a_real_run_has_checkpoints_with_certificates_and_a_report(studio, trained, page):
@@ -89,6 +166,26 @@ def test_five_thousand_updates_open_within_a_second(own_studio, page):
     small, large = (min(taken) for taken in seconds.values())
     # on a machine that is busy with other things, what the length itself costs is what counts
     assert large < max(1.0, 1.5 * small), (small, large)
+    a_zoom_shows_more(page)
+
+
+def a_zoom_shows_more(page):
+    """A tenth of the axis gets as many points as all of it had; a double click goes back."""
+    chart = page.locator(".studio-chart").first
+    inside = f"""() => {{
+        const chart = getElement({chart.get_attribute("id")[1:]});
+        const steps = chart.options.series[0].data.map((point) => point[0]);
+        return steps.filter((x) => x > 512000 && x < 640000).length;
+    }}"""
+    assert page.evaluate(inside) < 60
+    zoomed = "type: 'dataZoom', start: 40, end: 50"
+    page.evaluate(f"getElement({chart.get_attribute('id')[1:]}).chart.dispatchAction({{{zoomed}}})")
+    page.wait_for_function(f"({inside})() > 300")
+    shown = options_of(page, ".studio-chart >> nth=1")["dataZoom"][0]
+    assert (shown["start"], shown["end"]) == (40, 50), "the others follow"
+    chart.dblclick()
+    page.wait_for_function(f"({inside})() < 60")
+    assert page.errors == []
 
 
 def test_new_updates_appear_by_themselves(own_studio, page):
@@ -150,5 +247,7 @@ def test_damaged_runs_do_not_break_the_list(own_studio, page):
     (broken / "run.json").write_text("{nonsense")
     page.goto(own_studio.url)
     expect(page.get_by_role("link", name=good.id)).to_be_visible()
+    page.get_by_text("1 folder cannot be read").click()
+    expect(page.locator(".studio-unreadable")).to_contain_text("broken")
     page.goto(f"{own_studio.url}run/broken")
     expect(page.get_by_role("alert")).to_contain_text("is not a run")

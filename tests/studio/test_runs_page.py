@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from spotter.rundir.run import Run
 from tests.studio.making import make_run
 
 pytest.importorskip("playwright")
@@ -58,8 +59,8 @@ def test_an_empty_folder_says_what_to_do_and_runs_from_elsewhere_appear(own_stud
     expect(page.get_by_role("link", name=run.id)).to_be_visible()
 
 
-def test_start_watch_and_stop_a_run(own_studio, page):
-    """The main path: a form, live curves while it trains, a stop that asks and saves."""
+def test_start_watch_stop_resume_and_fork_a_run(own_studio, page):
+    """The main path: a form, live curves, a stop that asks and saves, and two ways to go on."""
     page.goto(own_studio.url)
     page.get_by_role("button", name="Start a run").click()
     dialog = page.get_by_role("dialog")
@@ -92,7 +93,46 @@ def test_start_watch_and_stop_a_run(own_studio, page):
     expect(page.locator(".studio-status")).to_have_text("interrupted", timeout=60_000)
     page.get_by_role("tab", name="Checkpoints").click()
     expect(page.get_by_text("latest").first).to_be_visible()
+    first = page.url.rsplit("/", 1)[-1]
+    resumes(page, Run(own_studio.runs / first))
+    forks(page, first)
     assert page.errors == []
+
+
+def resumes(page, run):
+    """Asks, and goes on with the same run from its latest checkpoint."""
+    before = run.info()["env_steps"]
+    page.get_by_role("button", name="Resume").click()
+    question = page.get_by_role("dialog")
+    expect(question).to_contain_text("continues from its latest checkpoint")
+    question.get_by_role("button", name="Resume").click()
+    expect(page.locator(".studio-status")).to_have_text("running", timeout=60_000)
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    assert page.url.endswith(run.id)
+    assert len(run.info()["resumes"]) == 1
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop the run").click()
+    expect(page.locator(".studio-status")).to_have_text("interrupted", timeout=60_000)
+    assert run.info()["env_steps"] >= before > 0
+
+
+def forks(page, parent):
+    """The form holds what differs from the recipe; the child says where it comes from."""
+    page.get_by_role("button", name="Fork").click()
+    dialog = page.get_by_role("dialog")
+    settings = dialog.get_by_label("Settings to change")
+    expect(settings).to_have_value(re.compile("env.threshold=100000"))
+    dialog.get_by_label("Beginning with").click()
+    page.get_by_role("option", name="its latest checkpoint").click()
+    settings.fill("algo.lrr=1")
+    dialog.get_by_role("button", name="Fork", exact=True).click()
+    expect(dialog.get_by_role("alert")).to_contain_text("did you mean algo.lr")
+    settings.fill("budget.env_steps=2048\neval.episodes=1\nalgo.lr=0.001")
+    dialog.get_by_label("Why").fill("a smaller step")
+    dialog.get_by_role("button", name="Fork", exact=True).click()
+    page.wait_for_url(lambda url: "/run/2" in url and parent not in url, timeout=90_000)
+    expect(page.get_by_role("link", name=f"forked from {parent}")).to_be_visible()
+    expect(page.get_by_text("a smaller step")).to_be_visible()
 
 
 def test_a_setting_of_the_form_becomes_an_override(own_studio, page):

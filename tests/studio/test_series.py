@@ -10,6 +10,7 @@ import pytest
 from spotter.rundir.files import LineWriter, cut_lines
 from spotter.rundir.history import History, Tail, downsample, smooth
 from spotter.studio.series import Histories, pairs, sparkline
+from spotter.studio.zoom import thinned
 from tests.studio.making import make_run, rows
 
 
@@ -178,3 +179,17 @@ def test_reading_while_another_thread_adds(tmp_path):
     writer.join()
     assert failures == []
     assert len(history.curve("k3")[0]) == 400
+
+
+def test_a_window_gets_the_points():
+    x = np.arange(10_000.0)
+    y = np.sin(x)
+    y[5050], y[9000] = 50.0, -50.0
+    steps, values = thinned(x, y, 100, (5000.0, 5100.0))
+    assert set(range(5000, 5100)) <= set(steps.astype(int)), "all of them are there"
+    assert {50.0, -50.0} <= set(values), "and spikes elsewhere"
+    assert len(steps) < 300
+    assert (np.diff(steps) > 0).all()
+    assert len(thinned(x, y, 100, None)[0]) <= 101
+    assert len(thinned(x, y, 100, (-5.0, 1e9))[0]) <= 101
+    assert len(thinned(x, y, 100, (2e9, 3e9))[0]) > 50, "nothing there: what is before"

@@ -9,7 +9,7 @@ from PIL import Image
 
 from spotter.config import validate
 from spotter.studio import viewer_branch, viewer_vision
-from spotter.studio.viewer_branch import other_action
+from spotter.studio.viewer_branch import numbers, other_action
 from spotter.studio.viewer_capture import telling
 from spotter.traces.format import Trace
 from spotter.types import UserError
@@ -54,9 +54,21 @@ def test_what_cannot_be_done_is_refused(run):
     masked = Trace(trace.meta, {**trace.columns, "mask": np.zeros((2, 5), bool)})
     with pytest.raises(UserError, match="masked"):
         other_action(masked, 0, 1)
-    numbers = {key: value for key, value in trace.columns.items() if key != "probability"}
+    bare = {key: value for key, value in trace.columns.items() if key != "probability"}
     with pytest.raises(UserError, match="are numbers"):
-        other_action(Trace(trace.meta, numbers), 0, 0)
+        other_action(Trace(trace.meta, bare), 0, 0)
+
+
+def test_actions_may_be_a_number_per_axis(run):
+    trace = made(run, [[0.5, 0.25], [0, 1.0]], action_kind="box")
+    assert numbers(trace, 1, [-1, 0.5]).tolist() == [-1, 0.5]
+    for values in ([0.1], [0, 2], [0, float("nan")], [0, 0, 0]):
+        with pytest.raises(UserError, match="is 2 numbers from -1 to 1"):
+            numbers(trace, 0, values)
+    with pytest.raises(UserError, match="not there"):
+        numbers(trace, 2, [0, 0])
+    with pytest.raises(UserError, match="are choices"):
+        numbers(made(run, [0]), 0, [0])
 
 
 def test_reports_come_now_and_then():

@@ -159,6 +159,23 @@ def test_plain_data_for_another_process(trained, tmp_path):
     assert told["path"] == str(out) and json.loads(json.dumps(told)) == told
 
 
+@pytest.mark.parametrize(("count", "seconds"), [(1, 5), (2, 6), (2, 10), (4, 30)])
+def test_a_short_film_hurries(count, seconds):
+    """Cards, fades and rests shrink together, and what is left is enough for the episodes."""
+    pace = plan.pace(count, seconds)
+    room = seconds - pace * plan.others_s(count)
+    assert room >= count * pace * plan.SHORTEST_S - 1e-9
+    assert 0.4 <= pace <= 1
+    assert (pace == 1) == (seconds >= plan.others_s(count) + count * plan.SHORTEST_S)
+
+
+def test_a_film_of_six_seconds_takes_six(trained, tmp_path):
+    made = make_film(str(trained.folder), checkpoints=2, seconds=6, size="320x320", fps=10,
+                     out=str(tmp_path / "short.mp4"))  # fmt: skip
+    assert 5 < made.seconds <= 6.05
+    assert len(made.shots) == 2
+
+
 # --- mistakes ------------------------------------------------------------------------------------
 
 
@@ -169,7 +186,7 @@ def test_plain_data_for_another_process(trained, tmp_path):
         ({"size": "1281x720"}, "size 1281x720: both sides must be even"),
         ({"size": "100x100"}, "between 320 and 3840"),
         ({"checkpoints": 0}, "checkpoints should be 1 or more, not 0"),
-        ({"seconds": 5}, "5 seconds are too short for "),
+        ({"seconds": 3}, "3 seconds are too short for "),
         ({"seconds": float("nan")}, "seconds should be between 0 and 3600"),
         ({"fps": 500}, "fps should be between 10 and 60, not 500"),
         ({"seed": -1}, "a seed is a whole number from 0 to 2147483647, not -1"),

@@ -1,4 +1,4 @@
-"""`spotter doctor`: does everything here work, and if not, what to do."""
+"""`spotter doctor`: does everything here work, what is wrong with a run, and what to do."""
 
 import json
 import sys
@@ -12,11 +12,15 @@ from spotter.cli import table
 from spotter.cli.train import Overrides
 
 if TYPE_CHECKING:
-    from spotter.doctor import Finding
+    from spotter.doctor.environments import Finding
+    from spotter.rundir.run import Run
 
 EXAMPLES: Final = """\b
 Examples:
   spotter doctor                       one environment of every family, and the machine
+  spotter doctor @last                 the last run: what is wrong, what to try first
+  spotter doctor 20261115-1045 --json  any run, for programs
+  spotter doctor @last --no-environment  only what the run wrote, at once
   spotter doctor atari                 one family
   spotter doctor ALE/Breakout-v5       one environment, as training would build it
   spotter doctor my_package:MyEnv-v0   your own: does it keep the contract?
@@ -30,6 +34,7 @@ What the columns say:
 
 A family that is not installed is no fault (exit code 0); one that is installed and broken is
 (exit code 1), and so is an environment you name that does not work, for whatever reason (2).
+A run: exit code 0 if it is healthy, 1 if a critical problem or a warning was found.
 """
 _COLUMNS: Final = (
     *("family", "state", "environment", "step", "observation", "actions"),
@@ -42,19 +47,76 @@ BROKEN, NAMED_FAILS = 1, 2
 def run(
     address: Annotated[
         str | None,
-        typer.Argument(metavar="ENV", help="An environment, a recipe, or a family; all if none."),
+        typer.Argument(
+            metavar="ENV|RUN", help="An environment, a recipe, a family, or a run; all if none."
+        ),
     ] = None,
     overrides: Overrides = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of a table.")] = False,
+    environment: Annotated[
+        bool,
+        typer.Option(
+            "--environment/--no-environment", help="Of a run: play its environment as well."
+        ),
+    ] = True,
 ) -> None:
-    """Try one environment of each family, check what it promises, and say what to mend."""
-    from spotter import doctor
+    """Say what is wrong with a run, or try one environment of each family; and what to mend."""
+    if address is not None:
+        found = _run_of(address, overrides or [])
+        if found is not None:
+            return _diagnose(found, as_json, environment)
+    return _examine(address, overrides or [], as_json)
+
+
+def _run_of(address: str, overrides: list[str]) -> "Run | None":
+    """The run that is meant, if a run is: `@…` always is, other words only where there is one.
+
+    What names an environment is never taken for a tag.
+    """
+    from spotter import plugins
+    from spotter.config import recipes
+    from spotter.rundir.run import select
+    from spotter.types import UserError
+
+    if address.startswith("@"):
+        if overrides:
+            raise UserError(f"a run is looked at as it is; leave out {overrides[0]}")
+        return select(address)
+    is_known = address in plugins.names("envs") or address.partition(":")[0] in recipes.files()
+    if overrides or is_known:
+        return None
+    try:
+        return select(address)
+    except UserError as error:
+        if address[:4].isdigit():  # no environment begins like an id of a run
+            raise
+        if f"'{address}' fits" in str(error):
+            raise
+        return None
+
+
+def _diagnose(found: "Run", as_json: bool, environment: bool) -> None:
+    from spotter.doctor.run import as_data, as_text, diagnose
+
+    _tell("looking at the run and its environment" if environment else "")
+    diagnosis = diagnose(found, environment=environment)
+    _tell("")
+    if as_json:
+        typer.echo(json.dumps(as_data(diagnosis), indent=2, ensure_ascii=False))
+    else:
+        typer.echo("\n".join(table.plain(line) for line in as_text(diagnosis).splitlines()))
+    if not diagnosis.healthy:
+        raise typer.Exit(BROKEN)
+
+
+def _examine(address: str | None, overrides: list[str], as_json: bool) -> None:
+    from spotter.doctor import environments
 
     findings = []
-    for finding in _findings(address, overrides or []):
+    for finding in _findings(address, overrides):
         findings.append(finding)
         _tell(f"{len(findings)} looked at, {finding.family} {finding.state}")
-    machine = doctor.machine()
+    machine = environments.machine()
     _tell("")
     if as_json:
         data = {"machine": machine, "families": [asdict(finding) for finding in findings]}
@@ -69,15 +131,16 @@ def run(
 
 
 def _findings(address: str | None, overrides: list[str]) -> Iterable["Finding"]:
-    from spotter import doctor, plugins
+    from spotter import plugins
+    from spotter.doctor import environments
 
     if address is None:
-        return doctor.families()
+        return environments.families()
     if address in plugins.names("envs") and not overrides:
-        return [doctor.family(address)]
+        return [environments.family(address)]
     from spotter.config import resolve
 
-    return [doctor.environment(resolve(address, overrides).config.env)]
+    return [environments.environment(resolve(address, overrides).config.env)]
 
 
 def _show(findings: list["Finding"]) -> None:

@@ -22,14 +22,17 @@ from spotter.cli import (
     blackbox,
     compare,
     config,
+    digest,
     doctor,
     evaluate,
     film,
     inspect,
     keep,
+    mcp,
     play,
     recipes,
     report,
+    review,
     runs,
     studio,
     train,
@@ -56,7 +59,10 @@ Examples:
   spotter play CartPole-v1 --mode human     do it yourself
   spotter film @last                        a film of the policy improving
   spotter bench CartPole-v1:ppo             where the time goes, and what makes it faster here
+  spotter doctor @last                      what is wrong with a run, and what to try first
   spotter doctor                            does every environment work? if not, what to do
+  spotter digest @last                      a run on one page, for a language model or for you
+  spotter mcp                               let a coding agent do all of this, within limits
 """
 
 app = typer.Typer(
@@ -88,6 +94,9 @@ app.command("studio", epilog=studio.EXAMPLES)(studio.run)
 app.command("blackbox")(blackbox.run)
 app.command("bench", epilog=bench.EXAMPLES)(bench.run)
 app.command("doctor", epilog=doctor.EXAMPLES)(doctor.run)
+app.command("digest", epilog=digest.EXAMPLES)(digest.run)
+app.command("review", epilog=review.EXAMPLES)(review.run)
+app.command("mcp", epilog=mcp.EXAMPLES)(mcp.run)
 app.add_typer(config.app, name="config")
 
 

@@ -143,6 +143,11 @@ class _Rounds:
         self._scores.append(first.score)
         return self._most is None or len(self._scores) < self._most
 
+    @property
+    def played(self) -> bool:
+        """Whether an episode has ended."""
+        return bool(self._scores)
+
     def _who(self, session: "Session") -> str:
         return f", {session.mode}" if len(self.game.sessions) > 1 else ""
 
@@ -161,11 +166,24 @@ def _without_window(rounds: _Rounds) -> None:
         while not game.over:
             pressed = next(lines, None) if lines is not None else frozenset[str]()
             if pressed is None:
-                rounds.ended()
+                _keys_ended(rounds)
                 return
             game.step(pressed)
         if not rounds.ended():
             return
+
+
+def _keys_ended(rounds: _Rounds) -> None:
+    """Standard input is at its end: so is the episode, if one had begun."""
+    from spotter.types import UserError
+
+    if rounds.game.sessions[0].actions:
+        rounds.ended()
+    elif not rounds.played:
+        raise UserError(
+            "no key of this game came on standard input; write them there, a line per step such "
+            "as `left space`, or use --mode agent or random"
+        )
 
 
 def _lines() -> Iterator[frozenset[str]]:

@@ -10,7 +10,6 @@ import secrets
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,7 +18,8 @@ from typing import Any, Final
 
 from spotter.config import Resolved, resolve
 from spotter.rundir import identity, lock, process, registry
-from spotter.rundir.identity import FOLDER_VARIABLE
+from spotter.rundir.files import cannot_write
+from spotter.rundir.identity import ACTOR_VARIABLE, FOLDER_VARIABLE
 from spotter.rundir.run import Run
 from spotter.types import UserError
 
@@ -28,9 +28,10 @@ _ADDRESS: Final = re.compile(
     r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?:[/:][A-Za-z0-9_][A-Za-z0-9_.+-]*){0,3}"
 )
 _FILE: Final = re.compile(r"\.ya?ml(:|$)", re.IGNORECASE)
-_FOLDER: Final = ".launched"
+FOLDER: Final = ".launched"
+"""In the folder of runs: what servers keep about the runs they start; hidden, so it is no run."""
 _SENTENCE: Final = re.compile(r"spotter: (.+)")
-_KEPT_LOGS: Final = 50
+_KEPT: Final = 50
 _TAIL_BYTES: Final = 1 << 16
 
 
@@ -70,23 +71,29 @@ class Launcher:
 
     runs: Path
     launches: list[Launch] = field(default_factory=list)
-    _stopping: set[tuple[str, int]] = field(default_factory=set)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def start(self, address: str, overrides: Sequence[str] = (), why: str = "") -> Launch:
-        """Train something new; refused before a process is started if the config is wrong."""
+    def start(
+        self, address: str, overrides: Sequence[str] = (), why: str = "", actor: str = ""
+    ) -> Launch:
+        """Train something new; refused before a process is started if the config is wrong.
+
+        `actor` is who wants it, where that is not the user.
+        """
         checked(address, overrides)
-        return self._spawn([address.strip(), *overrides], why)
+        return self._spawn([address.strip(), *overrides], why, actor)
 
     def fork(self, run: Run, checkpoint: str, address: str, overrides: Sequence[str] = (),
-             why: str = "") -> Launch:  # fmt: skip
+             why: str = "", actor: str = "") -> Launch:  # fmt: skip
         """Train something new that begins with the weights of a run's checkpoint."""
         if not re.fullmatch(r"@best|@latest|step=\d{1,15}", checkpoint):
             raise UserError(f"{checkpoint[:40]!r} is no checkpoint; write @best or @latest")
         checked(address, overrides)
-        return self._spawn([address.strip(), *overrides, "--from", f"{run.id}/{checkpoint}"], why)
+        return self._spawn([address.strip(), *overrides, "--from", f"{run.id}/{checkpoint}"], why,
+                           actor)  # fmt: skip
 
-    def resume(self, run: Run, overrides: Sequence[str] = (), why: str = "") -> Launch:
+    def resume(
+        self, run: Run, overrides: Sequence[str] = (), why: str = "", actor: str = ""
+    ) -> Launch:
         """Go on with a run where it was left."""
         holder = run.trainer()
         if holder:
@@ -95,7 +102,7 @@ class Launcher:
             from spotter.config import changed, validate
 
             changed(validate(run.settings()), overrides)
-        return self._spawn(["--resume", run.id, *overrides], why)
+        return self._spawn(["--resume", run.id, *overrides], why, actor)
 
     def stop(self, run: Run) -> None:
         """Ask the process that trains a run to save and stop, as Ctrl-C does."""
@@ -105,25 +112,36 @@ class Launcher:
             raise UserError(f"run {run.id} is not being trained")
         if holder.host != process.host():
             raise UserError(f"run {run.id} is being trained on {holder.host}; stop it there")
-        with self._lock:  # twice would mean: at once, without saving
-            if (run.id, holder.pid) in self._stopping:
-                raise UserError(f"run {run.id} is stopping already; it saves after this update")
-            self._stopping.add((run.id, holder.pid))
+        asked = self._marker(run.id, holder)
+        try:
+            asked.parent.mkdir(parents=True, exist_ok=True)
+            asked.open("x").close()  # by whichever server: twice would mean without saving
+        except FileExistsError:
+            raise UserError(
+                f"run {run.id} is stopping already; it saves after this update"
+            ) from None
+        except OSError as error:
+            raise cannot_write(asked, error) from error
         try:
             os.kill(holder.pid, _interrupt())
         except OSError as error:
-            self._stopping.discard((run.id, holder.pid))
+            asked.unlink(missing_ok=True)
             raise UserError(f"cannot stop process {holder.pid}: {error.strerror}") from error
 
     def is_stopping(self, run_id: str, pid: int) -> bool:
-        return (run_id, pid) in self._stopping
+        """Whether somebody has asked that process to stop."""
+        return any((self.runs / FOLDER).glob(f"{run_id}-{pid}-*.stop"))
+
+    def _marker(self, run_id: str, holder: lock.Holder) -> Path:
+        began = re.sub(r"\W", "", holder.start or holder.time)
+        return self.runs / FOLDER / f"{run_id}-{holder.pid}-{began}.stop"
 
     def reap(self) -> None:
         """Take notice of children that have ended, so that they do not linger in process lists."""
         for launch in self.launches:
             launch.process.poll()
 
-    def _spawn(self, words: list[str], why: str) -> Launch:
+    def _spawn(self, words: list[str], why: str, actor: str) -> Launch:
         reason = ["--why", " ".join(why.split())[:500]] if why.strip() else []
         python, around = _python()
         command = [python, "-m", "spotter", "train", *words, *reason]
@@ -139,6 +157,7 @@ class Launcher:
                     **around,
                     FOLDER_VARIABLE: str(self.runs),
                     "PYTHONUNBUFFERED": "1",
+                    **({ACTOR_VARIABLE: actor} if actor else {}),
                 },
                 **_apart(),
             )
@@ -147,13 +166,14 @@ class Launcher:
         return launch
 
     def _new_log(self) -> Path:
-        """What a process prints before its run has a folder; hidden, so that it is no run."""
-        folder = self.runs / _FOLDER
+        """What a process prints before its run has a folder."""
+        folder = self.runs / FOLDER
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for old in sorted(folder.glob("*.log"), key=_age)[:-_KEPT_LOGS]:
-                with suppress(OSError):
-                    old.unlink()
+            for kind in ("*.log", "*.stop"):
+                for old in sorted(folder.glob(kind), key=_age)[:-_KEPT]:
+                    with suppress(OSError):
+                        old.unlink()
         except OSError as error:
             raise UserError(f"cannot start a run: {error}") from error
         return folder / f"{secrets.token_hex(6)}.log"

@@ -18,10 +18,13 @@ from spotter.types import UserError
 
 FORMAT: Final = 2
 FOLDER_VARIABLE: Final = RUNS_VARIABLE
+ACTOR_VARIABLE: Final = "SPOTTER_ACTOR"
+"""Set by whoever starts a run for somebody else: who that is, instead of the user's name."""
 SILENT_AFTER_S: Final = 120
 
 Info = dict[str, Any]
 
+_LONGEST_ACTOR: Final = 120
 _NUMBER: Final = (int, float, type(None))
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "format": (int,),
@@ -148,6 +151,10 @@ def age_s(time: str) -> float:
 
 
 def user() -> str:
+    """Who runs this process, or for whom."""
+    actor = " ".join(os.environ.get(ACTOR_VARIABLE, "").split())
+    if actor:
+        return actor[:_LONGEST_ACTOR]
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):

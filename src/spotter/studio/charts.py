@@ -12,9 +12,11 @@ import numpy as np
 from spotter import plugins
 from spotter.metrics import common
 from spotter.metrics.spec import Catalogue, MetricSpec
-from spotter.rundir.history import Doubles, History, downsample, smooth
-from spotter.studio import theme
+from spotter.rundir.history import Doubles, History, smooth
+from spotter.studio import human, theme
 from spotter.studio.series import pairs
+from spotter.studio.zoom import Window, thinned
+from spotter.traces.human import Baseline
 from spotter.types import UserError
 
 Kind = Literal["lines", "scaled", "shares"]
@@ -35,7 +37,6 @@ _GROUPS: Final = {
     "Time": ("time", "run"),
 }
 _OF_PREFIX: Final = {prefix: name for name, group in _GROUPS.items() for prefix in group}
-_SCORES: Final = ("train/score", "eval/score", "test/score")
 _IN_OVERVIEW: Final = ("policy/entropy", "policy/approx_kl", "value/explained_variance", "time/fps")
 _SHARES: Final = "action/share/"
 _POINTS_EACH: Final = {1: 500, 2: 400}
@@ -72,6 +73,8 @@ class View:
     axis: str = "env_steps"
     weight: float = 0.0
     """Of smoothing: 0 is none."""
+    window: Window | None = None
+    """Where on the axis; everything if None."""
 
 
 def catalogue(algo: str) -> Catalogue:
@@ -107,7 +110,7 @@ def _together(metrics: Sequence[str], actions: Sequence[str]) -> dict[str, list[
         return tuple(key for key in metrics if key.startswith(prefix))
 
     found: dict[str, list[Chart]] = {}
-    scores = tuple(key for key in _SCORES if key in metrics)
+    scores = tuple(key for key in human.SCORES if key in metrics)
     if scores:
         about = "raw return of full episodes: while training, and on held-out seeds"
         found["Scores"] = [Chart("Score", scores, about=about)]
@@ -151,8 +154,14 @@ def _single(specs: Catalogue, key: str) -> Chart:
     return Chart(key, (key,), about=about, low=spec.low, high=spec.high)
 
 
-def options(chart: Chart, history: History, view: View, marks: Sequence[Mark] = ()) -> Options:
-    """The chart as ECharts draws it."""
+def options(
+    chart: Chart,
+    history: History,
+    view: View,
+    marks: Sequence[Mark] = (),
+    people: Sequence[Baseline] = (),
+) -> Options:
+    """The chart as ECharts draws it; people's scores stand beside the policy's."""
     base = theme.chart_base(chart.title)
     lines = [key for key in chart.keys if key in history]
     series: list[Options] = []
@@ -163,13 +172,16 @@ def options(chart: Chart, history: History, view: View, marks: Sequence[Mark] = 
     if series:
         here = [mark for mark in marks if mark.metric in chart.keys or chart.title == "Score"]
         series[-1]["markLine"] = _marked(here, history, view)
+    if set(chart.keys) & set(human.SCORES):
+        series += human.lines(people, series)
     base["series"] = series
     base["yAxis"] |= _bounds(chart)
     base["xAxis"]["name"] = ""
     if len(lines) > 1:
         base["legend"] = {
-            "show": True, "type": "scroll", "right": 8, "top": 0, "left": 130, "itemHeight": 8,
-            "itemWidth": 14, "textStyle": {"color": "#8a9199", "fontSize": 11},
+            "show": True, "data": list(chart.names) or lines, "type": "scroll", "right": 8,
+            "top": 0, "left": 130, "itemHeight": 8, "itemWidth": 14,
+            "textStyle": {"color": "#8a9199", "fontSize": 11},
         }  # fmt: skip
     return base
 
@@ -192,12 +204,13 @@ def _lines(
         y = y / (float(np.abs(y).max()) or 1.0)
     points = _POINTS_EACH.get(len(chart.keys), _FEW_POINTS)
     colour = theme.PALETTE[place % len(theme.PALETTE)]
-    line = _line(name, x, smooth(y, view.weight), points, colour)
+    thin = thinned(x, smooth(y, view.weight), points, view.window)
+    line = _line(name, *thin, colour)
     if chart.kind == "shares":
         return [line | {"stack": "all", "areaStyle": {"opacity": 0.5}, "lineStyle": {"width": 0.5}}]
     if not 0 < view.weight < 1:
         return [line]
-    faint = _line(name, x, y, points, colour)
+    faint = _line(name, *thinned(x, y, points, view.window), colour)
     faint |= {
         "lineStyle": {"width": 1, "opacity": 0.25},
         "tooltip": {"show": False},
@@ -206,11 +219,11 @@ def _lines(
     return [faint, line]
 
 
-def _line(name: str, x: Doubles, y: Doubles, points: int, colour: str) -> Options:
+def _line(name: str, x: Doubles, y: Doubles, colour: str) -> Options:
     return {
         "type": "line",
         "name": name,
-        "data": pairs(*downsample(x, y, points)),
+        "data": pairs(x, y),
         "showSymbol": x.size < 3,
         "color": colour,
         "lineStyle": {"width": 1.6},

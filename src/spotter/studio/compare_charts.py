@@ -10,12 +10,14 @@ from typing import Any, Final
 from spotter import plugins
 from spotter.metrics import common
 from spotter.metrics.spec import Catalogue, MetricSpec
-from spotter.rundir.history import Doubles, downsample
+from spotter.rundir.history import Doubles
 from spotter.rundir.identity import Info
 from spotter.rundir.run import Run
-from spotter.studio import series, theme
+from spotter.studio import human, series, theme
 from spotter.studio.compare_rows import Rows, Shelf
 from spotter.studio.groups import Band, Curve, Group, Kin, Middle, band
+from spotter.studio.zoom import Window, thinned
+from spotter.traces.human import Baseline, baselines
 from spotter.types import UserError
 
 USUAL: Final = "train/score"
@@ -32,6 +34,7 @@ class Curves:
     """What the runs have written so far."""
 
     rows: Mapping[Run, Rows]
+    people: Sequence[Baseline] = ()
 
     @property
     def keys(self) -> list[str]:
@@ -41,8 +44,9 @@ class Curves:
         return [*(key for key in _FIRST if key in found), *(n for n in names if n not in _FIRST)]
 
     @property
-    def version(self) -> tuple[tuple[int, int], ...]:
-        return tuple(one.version for one in self.rows.values())
+    def version(self) -> object:
+        """Another one whenever there is something new to draw."""
+        return tuple(one.version for one in self.rows.values()), tuple(self.people)
 
     def has(self, key: str) -> bool:
         return any(key in one for one in self.rows.values())
@@ -53,10 +57,9 @@ class Curves:
 
 def read(shelf: Shelf, runs: Sequence[Run], metric: str) -> Curves:
     """What is asked for is read here, so that this may run in a thread."""
-    curves = Curves({run: shelf.of(run) for run in runs})
+    curves = Curves({run: shelf.of(run) for run in runs}, baselines(runs))
     for one in curves.rows.values():
-        one.curve(metric)
-        one.keys  # noqa: B018  # looked up now, remembered for later
+        one.prepare(metric)
     return curves
 
 
@@ -74,7 +77,13 @@ def catalogue(runs: Sequence[Run]) -> Catalogue:
 # --- curves --------------------------------------------------------------------------------------
 
 
-def options(groups: Sequence[Group], curves: Curves, metric: str, middle: Middle) -> dict[str, Any]:
+def options(
+    groups: Sequence[Group],
+    curves: Curves,
+    metric: str,
+    middle: Middle,
+    window: Window | None = None,
+) -> dict[str, Any]:
     """One colour per group: its middle over seeds, the interval, and every seed behind it."""
     chart = theme.chart_base()
     chart["grid"] = {"left": 8, "right": 20, "top": 40, "bottom": 24, "containLabel": True}
@@ -88,7 +97,9 @@ def options(groups: Sequence[Group], curves: Curves, metric: str, middle: Middle
         lines = [curves.of(run, metric) for run in group.runs]
         colour = theme.PALETTE[place % len(theme.PALETTE)]
         dash = _DASHES[place // len(theme.PALETTE) % len(_DASHES)]
-        chart["series"] += _drawn(names[place], group, lines, middle, colour, dash)
+        chart["series"] += _drawn(names[place], group, lines, middle, (colour, dash), window)
+    if metric in human.SCORES:
+        chart["series"] += human.lines(curves.people, chart["series"])
     return chart
 
 
@@ -97,13 +108,20 @@ def _label(group: Group) -> str:
 
 
 def _drawn(
-    name: str, group: Group, lines: Sequence[Curve], middle: Middle, colour: str, dash: str
+    name: str,
+    group: Group,
+    lines: Sequence[Curve],
+    middle: Middle,
+    look: tuple[str, str],
+    window: Window | None,
 ) -> list[dict[str, Any]]:
+    """`look`: colour and dash."""
+    colour, dash = look
     if len(lines) == 1:
-        return [_line(name, _pairs(lines[0].finite(), _POINTS), colour, 2.0, dash)]
+        return [_line(name, _pairs(lines[0].finite(), _POINTS, window), colour, 2.0, dash)]
     thin = [
         {
-            **_line(name, _pairs(line.finite(), _SEED_POINTS), colour, 0.8, dash),
+            **_line(name, _pairs(line.finite(), _SEED_POINTS, window), colour, 0.8, dash),
             "silent": True,
             "tooltip": {"show": False},
             "lineStyle": {"width": 0.8, "color": colour, "opacity": 0.4, "type": dash},
@@ -118,8 +136,8 @@ def _drawn(
     return [{**thick, "z": 4}, *_interval(name, found, colour), *thin]
 
 
-def _pairs(curve: Curve, points: int) -> list[list[float]]:
-    return series.pairs(*downsample(curve.env_steps, curve.values, points))
+def _pairs(curve: Curve, points: int, window: Window | None) -> list[list[float]]:
+    return series.pairs(*thinned(curve.env_steps, curve.values, points, window))
 
 
 def _line(

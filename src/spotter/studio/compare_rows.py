@@ -30,6 +30,12 @@ class Rows:
         self._curves: dict[str, Curve] = {}
         self._keys: list[str] | None = None
 
+    def prepare(self, key: str) -> None:
+        """Look up a metric and all names in one go: reading the file takes most of the time."""
+        if key not in self._curves or self._keys is None:
+            lines = self._lines()
+            self._keys, self._curves[key] = _keys(lines), _curve(lines, key)
+
     @property
     def keys(self) -> list[str]:
         """Names of metrics; one that was written in a few short rows only may be missed."""

@@ -72,12 +72,13 @@ def details(trace: Trace) -> dict[str, Any]:
     meta, columns = trace.meta, trace.columns
     width = columns["probability"].shape[1] if "probability" in columns else 0
     doubles = ("reward", "training_reward", "value")
-    singles = ("probability", "mask", "greedy", "log_prob", "part", "info", "told")
+    singles = ("probability", "mask", "greedy", "log_prob", "part", "info", "told", "mean", "std")
     return {
         "meta": _meta(meta),
         "choices": list(_choices(meta, width)),
         "frames": len(trace.frames) > 0,
         **actions(trace),
+        **axes(trace),
         **{name: packed(columns[name], "f8") for name in doubles if name in columns},
         **{name: packed(columns[name], "f4") for name in singles if name in columns},
         "seen": [_leaf(trace, name) for name in columns if name.startswith("obs/")],
@@ -113,6 +114,15 @@ def actions(trace: Trace) -> dict[str, Any]:
         "label": packed(np.array([places[label] for label in labels]), "i4"),
         "picked": _picked(trace),
     }
+
+
+def axes(trace: Trace) -> dict[str, Any]:
+    """Actions that are numbers: what each axis is called, and what was done on it."""
+    meta = trace.meta
+    if meta.action_kind != "box":
+        return {}
+    done = trace.columns["action"].reshape(meta.length, -1)
+    return {"axes": list(_choices(meta, done.shape[1])), "action": packed(done, "f4")}
 
 
 def _picked(trace: Trace) -> dict[str, Any] | None:

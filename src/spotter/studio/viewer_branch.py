@@ -1,10 +1,10 @@
 """What if it had done something else here: the inspector's way into `spotter.traces.branch`.
 
-Runs in the worker: translates the probability that was clicked into an action, plays on, and says
-what became of it.
+Runs in the worker: translates the probability that was clicked, or the numbers that were written,
+into an action, plays on, and says what became of it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,16 +19,19 @@ from spotter.types import UserError
 
 
 def branch(
-    folder: str, step: int, column: int, report: Callable[[Any], bool] | None = None
+    folder: str,
+    step: int,
+    pick: int | Sequence[float],
+    report: Callable[[Any], bool] | None = None,
 ) -> dict[str, Any]:
     """Play on from `step` with another action; the new episode is saved beside the old one.
 
-    `folder` is where the old one lies, `column` which probability was clicked.
+    `folder` is where the old one lies, `pick` which probability was clicked, or a number per axis.
     """
     from spotter.traces import branch as branches
 
     old = traces.load(Path(folder))
-    action = other_action(old, step, column)
+    action = other_action(old, step, pick) if isinstance(pick, int) else numbers(old, step, pick)
     how: dict[str, Any] = {"on_step": telling(report), "pictures": len(old.frames) > 0}
     if old.meta.end in ("cut", "stopped"):  # else the longer one would look better
         how["most_steps"] = old.meta.length
@@ -51,7 +54,7 @@ def other_action(trace: Trace, step: int, column: int) -> Array:
     """The action of a step with one choice made otherwise, one button pressed or let go."""
     meta = trace.meta
     if "probability" not in trace.columns:
-        raise UserError(f"actions of {meta.env_id} are numbers, so there is no other one to pick")
+        raise UserError(f"actions of {meta.env_id} are numbers: write one for each axis")
     width = trace.columns["probability"].shape[1]
     if not (0 <= step < meta.length and 0 <= column < width):
         raise UserError(f"step {step} of this episode has no choice {column}")
@@ -67,3 +70,16 @@ def other_action(trace: Trace, step: int, column: int) -> Array:
     part = int(np.searchsorted(starts, column, side="right")) - 1
     done[part] = column - starts[part]
     return done
+
+
+def numbers(trace: Trace, step: int, values: Sequence[float]) -> Array:
+    """An action that is a number per axis, in the units of the policy."""
+    meta, done = trace.meta, trace.columns["action"]
+    if meta.action_kind != "box":
+        raise UserError(f"actions of {meta.env_id} are choices, not numbers")
+    if not 0 <= step < meta.length:
+        raise UserError(f"step {step} of this episode is not there")
+    count = int(np.prod(done.shape[1:]))
+    if len(values) != count or not all(-1 <= value <= 1 for value in values):
+        raise UserError(f"an action of {meta.env_id} is {count} numbers from -1 to 1")
+    return np.asarray(values, done.dtype).reshape(done.shape[1:])

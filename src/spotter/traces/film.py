@@ -88,14 +88,17 @@ def make_film(
     run = select(selector)
     there = plan.stages(run)
     chosen = plan.choose(there, checkpoints)
-    room = _room(chosen, seconds)
+    pace = plan.pace(len(chosen), seconds)
+    room = seconds - pace * plan.others_s(len(chosen))
     config = checkpoint.read_config(run.folder / "checkpoints" / there[-1].checkpoint)
     seed = seeding.integer(config.seed, "eval envs") if seed is None else seed
     path = Path(out) if out else run.folder / FOLDER / f"film-{size}.mp4"
     if path.suffix.lower() != ".mp4":
         raise UserError(f"a film is an .mp4 file, and '{path.name}' is not named like one")
     _check_playable(run, config, chosen[-1])
-    order = _Order(run, config, chosen, there, seed, width_height, fps, room, title, path, say)
+    order = _Order(
+        run, config, chosen, there, seed, width_height, fps, pace, room, title, path, say
+    )
     try:
         made = _film(order)
     except CannotRender as error:
@@ -143,18 +146,6 @@ def _check(checkpoints: int, seconds: float, fps: int, seed: int | None) -> None
         raise UserError(f"fps should be between {_FPS[0]} and {_FPS[1]}, not {fps}")
     if seed is not None and not 0 <= seed < 2**31:
         raise UserError(f"a seed is a whole number from 0 to {2**31 - 1}, not {seed}")
-
-
-def _room(chosen: Sequence[Stage], seconds: float) -> float:
-    """Seconds for episodes, without cards, fades and rests."""
-    others = plan.TITLE_S + plan.END_S + plan.FADE_S + len(chosen) * (plan.FADE_S + plan.HOLD_S)
-    least = others + len(chosen) * plan.SHORTEST_S
-    if seconds < least:
-        raise UserError(
-            f"{seconds:g} seconds are too short for {len(chosen)} checkpoints; "
-            f"{int(least) + 1} would do, or fewer checkpoints"
-        )
-    return seconds - others
 
 
 def _about(made: Made) -> dict[str, Any]:
@@ -205,7 +196,10 @@ class _Order:
     seed: int
     size: tuple[int, int]
     fps: int
+    pace: float
+    """What the times of cards, fades and rests are multiplied with."""
     room: float
+    """Seconds for the episodes."""
     title: str
     path: Path
     say: Callable[[str], None]
@@ -223,7 +217,7 @@ def _film(order: _Order) -> Made:
             screen = Screen(order.size, curve, picture_of(watcher.env))
             episodes = [_played(order, stage) for stage in order.chosen]
             with Encoder(order.path, Fraction(order.fps)) as encoder:
-                reel = _Reel(encoder, screen, order.fps)
+                reel = _Reel(encoder, screen, order.fps, order.pace)
                 title, shots, end = _cut(order, reel, copy, watcher, episodes)
         finally:
             with suppress(Exception):  # the film is made, or the reason why not is on its way
@@ -248,16 +242,15 @@ def _cut(
     """Title, every episode, end."""
     info, count = order.run.info(), len(episodes)
     fps = float(fps_of(copy.env.metadata.get("render_fps")))
-    share = plan.shares(
-        [max(plan.SHORTEST_S, episode.pictures / fps) for episode in episodes], order.room
-    )
+    shortest = order.pace * plan.SHORTEST_S
+    share = plan.shares([max(shortest, episode.pictures / fps) for episode in episodes], order.room)
     heading = order.title or f"{info['env']} · {info['algo']}"
     title = plan.title_card(info, order.title, order.chosen, order.there)
     reel.show(title, None, plan.TITLE_S)
     shots = []
     for index, (stage, episode) in enumerate(zip(order.chosen, episodes, strict=True)):
         order.say(f"filming {index + 1} of {count}: {stage.env_steps:,} env steps")
-        part = plan.part(episode.rewards, fps, share)
+        part = plan.part(episode.rewards, fps, share, shortest)
         note = part.words(episode.pictures, fps)
         captions = plan.captions(stage, index, count, heading, note)
         times = Counter(part.indexes(fps, order.fps))
@@ -279,15 +272,15 @@ def _command(run: Run) -> str:
 class _Reel:
     """Puts one picture after the other, with a fade wherever something new begins."""
 
-    def __init__(self, encoder: Encoder, screen: Screen, fps: int) -> None:
-        self._encoder, self._screen, self._fps = encoder, screen, fps
+    def __init__(self, encoder: Encoder, screen: Screen, fps: int, pace: float) -> None:
+        self._encoder, self._screen, self._fps, self._pace = encoder, screen, fps, pace
         self._last: Image | None = None
         self._at: float | None = None
 
     def show(self, card: Card, at: float | None, seconds: float) -> None:
         image = self._screen.card(card, at)
         self._fade_to(image, at)
-        for _ in range(round(seconds * self._fps)):
+        for _ in range(round(self._pace * seconds * self._fps)):
             self._encoder.add(image)
 
     def shoot(
@@ -310,13 +303,14 @@ class _Reel:
             for _ in range(times[index]):
                 self._encoder.add(image)
         assert image is not None, "a replay gives pictures or raises"
-        length = round((max(plan.SHORTEST_S, part.seconds) + plan.HOLD_S) * self._fps)
+        shown = max(self._pace * plan.SHORTEST_S, part.seconds)
+        length = round((shown + self._pace * plan.HOLD_S) * self._fps)
         self._encoder.hold(max(0, first + length - self._encoder.frames))
         self._last = image
 
     def _fade_to(self, image: Image, at: float | None) -> None:
         """From what was shown last; the marker glides along."""
-        frames = round(plan.FADE_S * self._fps)
+        frames = round(self._pace * plan.FADE_S * self._fps)
         for frame in range(1, frames if self._last is not None else 0):
             assert self._last is not None
             share = frame / frames

@@ -25,6 +25,7 @@ HOLD_S: Final = 0.6
 """The last picture of an episode stays for so long, so that one can see how it ended."""
 SHORTEST_S: Final = 2.0
 """Of an episode on the screen: time to read its captions."""
+_FASTEST: Final = 0.4  # of those times, in a film that has to be short
 _SPEEDS: Final = {0.25: "quarter speed", 0.5: "half speed", 1.0: "", 2.0: "double speed"}
 _ENOUGH_EVALUATIONS: Final = 4
 
@@ -171,6 +172,22 @@ def _fewer(steps: Any, scores: Any, most: int = 600) -> tuple[Any, Any]:
 # --- time ----------------------------------------------------------------------------------------
 
 
+def pace(count: int, seconds: float) -> float:
+    """What cards, fades and rests are multiplied with, so that so many episodes fit: 1 or less."""
+    least = others_s(count) + count * SHORTEST_S
+    if seconds < _FASTEST * least:
+        raise UserError(
+            f"{seconds:g} seconds are too short for {count} checkpoints; "
+            f"{math.ceil(_FASTEST * least)} would do, or fewer checkpoints"
+        )
+    return min(1.0, seconds / least)
+
+
+def others_s(count: int) -> float:
+    """Of a film of so many episodes, without the episodes: cards, fades and rests."""
+    return TITLE_S + END_S + FADE_S + count * (FADE_S + HOLD_S)
+
+
 def shares(lengths_s: Sequence[float], seconds: float) -> float:
     """How long each episode may be, such that all fit; short ones leave the rest to others."""
     left, todo = seconds, sorted(lengths_s)
@@ -182,12 +199,14 @@ def shares(lengths_s: Sequence[float], seconds: float) -> float:
     return todo[-1]
 
 
-def part(rewards: Sequence[float], fps: float, share_s: float) -> Part:
+def part(
+    rewards: Sequence[float], fps: float, share_s: float, shortest_s: float = SHORTEST_S
+) -> Part:
     """All of an episode, slowed down or sped up a little if need be; else its best excerpt."""
     pictures = len(rewards) + 1
     own = pictures / fps
     for speed in _SPEEDS:  # slowest first; slow only what is over in a moment
-        if own / speed <= (share_s if speed >= 1 else min(share_s, SHORTEST_S)):
+        if own / speed <= (share_s if speed >= 1 else min(share_s, shortest_s)):
             return Part(0, pictures - 1, speed, own / speed)
     size = max(1, int(share_s * fps))
     first = best_window(rewards, size)

@@ -25,6 +25,8 @@ VERSION: Final = 1
 MODES: Final = ("greedy", "sampled", "human", "untrained")
 ENDS: Final = ("terminated", "truncated", "cut", "stopped")
 FOLDER: Final = "episodes"
+TAKEN_OVER: Final = "taken over from "
+"""How the note of an episode begins that somebody else began."""
 NAME: Final = re.compile(r"\d{9,}-seed\d+-(greedy|sampled|human|untrained)(-\d+)?")
 """What the folder of a trace may be called; anything else is not looked at."""
 _UNREADABLE: Final = (
@@ -243,20 +245,26 @@ def _write_frames(path: Path, frames: Frames) -> None:
 
 def load(folder: Path) -> Trace:
     """A trace that was saved; arrays and pictures are read when asked for."""
-    path = folder / "trace.json"
     with _reading(folder):
-        data = read_json(path)
-        if data["version"] > VERSION:
-            raise ValueError(f"version {data['version']} is newer than {VERSION}; update Spotter")
-        known = {f.name for f in fields(Meta)}
-        meta = Meta(**{key: _frozen(value) for key, value in data.items() if key in known})
-        _check_meta(meta)
+        meta = load_meta(folder)
         frames = folder / "frames.zip"
         return Trace(
             meta,
             _Columns(folder / "arrays.npz", meta.length),
             _Zipped(frames) if frames.exists() else Frames(),
         )
+
+
+def load_meta(folder: Path) -> Meta:
+    """What a trace says about itself, without its arrays and pictures."""
+    with _reading(folder):
+        data = read_json(folder / "trace.json")
+        if data["version"] > VERSION:
+            raise ValueError(f"version {data['version']} is newer than {VERSION}; update Spotter")
+        known = {f.name for f in fields(Meta)}
+        meta = Meta(**{key: _frozen(value) for key, value in data.items() if key in known})
+        _check_meta(meta)
+        return meta
 
 
 def _check_meta(meta: Meta) -> None:

@@ -72,7 +72,7 @@ class Opening:
 
     @property
     def note(self) -> str:
-        return f"taken over from {self.name} at step {len(self.actions)}"
+        return f"{traces.TAKEN_OVER}{self.name} at step {len(self.actions)}"
 
     @property
     def led_elsewhere(self) -> UserError:

@@ -19,11 +19,13 @@ from spotter.studio import compare_charts, groups, theme
 from spotter.studio.compare_rows import Shelf
 from spotter.studio.context import Context
 from spotter.studio.groups import Group, Middle
+from spotter.studio.zoom import HINT, Zoom
 from spotter.types import UserError
 
 MOST_RUNS: Final = 50
 _MIDDLES: Final[dict[Middle, str]] = {"median": "median", "iqm": "interquartile mean"}
 _REFRESH_S: Final = 4.0
+_AT_ONCE_S: Final = 0.4  # what takes no longer comes with the page
 _HEADS: Final = ("", "run", "seed", "score", "95 % interval", "judged on", "steps to threshold")
 CSS: Final = theme.STATIC / "inspector.css"
 
@@ -60,6 +62,7 @@ class _Page:
         self.metric = metric or compare_charts.USUAL
         self.middle: Middle = "iqm" if middle == "iqm" else "median"
         self.together = True
+        self.zoom = Zoom(self._refresh)
         self._drawn: object = None
 
     async def draw(self) -> None:
@@ -78,16 +81,17 @@ class _Page:
         if len(self.ids) > MOST_RUNS:
             raise UserError(f"{len(self.ids)} runs are too many to compare; choose {MOST_RUNS}")
         self.runs = [self.context.run_of(id) for id in self.ids]
-        self.grouped = await asyncio.to_thread(groups.groups, self.runs)
         place = ui.column().classes("w-full gap-5")
+        reading = asyncio.ensure_future(self._begin())
+        await asyncio.wait([reading], timeout=_AT_ONCE_S)
+        if not reading.done():  # many files, read for the first time: the page is there meanwhile
+            with place:
+                waiting = ui.label(f"Reading {len(self.runs)} runs…").classes("quiet")
+            await ui.context.client.connected()
+            await reading
+            waiting.delete()
         with place:
-            waiting = ui.label(f"Reading {len(self.runs)} runs…").classes("quiet")
-        # what follows reads files: the page is there meanwhile
-        await ui.context.client.connected()
-        curves = await self._read()
-        waiting.delete()
-        with place:
-            await self._sections(curves, infos)
+            await self._sections(reading.result(), infos)
 
     def _picker(self, infos: Sequence[Info]) -> None:
         names = {info["id"]: _name(info) for info in infos}
@@ -118,6 +122,10 @@ class _Page:
         if chosen != self.ids:
             ui.navigate.to(address(chosen, self.metric, self.middle))
 
+    async def _begin(self) -> compare_charts.Curves:
+        self.grouped = await asyncio.to_thread(groups.groups, self.runs)
+        return await self._read()
+
     async def _read(self) -> compare_charts.Curves:
         return await asyncio.to_thread(compare_charts.read, self.shelf, self.runs, self.metric)
 
@@ -131,7 +139,9 @@ class _Page:
             self._controls(curves)
             options = await asyncio.to_thread(self._options, curves)
             self.chart = ui.echart(options).classes("compare-line")
+            self.zoom.follow(self.chart)
             self.about = ui.label("").classes("studio-chart-about")
+            ui.label(HINT).classes("studio-chart-about")
             self.advised = ui.column().classes("w-full gap-1 compare-advice")
             self._say(curves)
         _scores(self.grouped, outcomes)
@@ -168,8 +178,7 @@ class _Page:
     async def _refresh(self) -> None:
         """Draw again where anything is new."""
         curves = await self._read()
-        wanted = (curves.version, self.metric, self.middle, self.together)
-        if wanted != self._drawn:
+        if self._wanted(curves) != self._drawn:
             options = await asyncio.to_thread(self._options, curves)
             self.chart.options.clear()
             self.chart.options.update(options)
@@ -177,9 +186,16 @@ class _Page:
             self._say(curves)
 
     def _options(self, curves: compare_charts.Curves) -> dict[str, Any]:
-        self._drawn = (curves.version, self.metric, self.middle, self.together)
+        self._drawn = self._wanted(curves)
         shown = self.grouped if self.together else groups.each_alone(self.runs)
-        return compare_charts.options(shown, curves, self.metric, self.middle)
+        window = self.zoom.window
+        return self.zoom.apply(
+            compare_charts.options(shown, curves, self.metric, self.middle, window)
+        )
+
+    def _wanted(self, curves: compare_charts.Curves) -> object:
+        """What the picture depends on."""
+        return curves.version, self.metric, self.middle, self.together, self.zoom.window
 
     def _say(self, curves: compare_charts.Curves) -> None:
         spec = compare_charts.catalogue(self.runs).find(self.metric)

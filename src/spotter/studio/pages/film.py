@@ -84,7 +84,7 @@ class _Page:
                 self._size = ui.select(_SIZES, value="1280x720", label="Format")
                 self._size.props("outlined dense").classes("w-48")
                 self._count = _number("Policies", min(4, kept + 1), 1, 12)
-                self._seconds = _number("Seconds at most", 30, 12, 600)
+                self._seconds = _number("Seconds at most", 30, 4, 600)
                 self._seed = _number("Seed", None, 0, 2**31 - 1)
                 self._button = ui.button("Make the film", on_click=self._make)
                 self._button.props("unelevated no-caps")

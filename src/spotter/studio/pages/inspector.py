@@ -20,7 +20,7 @@ from nicegui.events import GenericEventArguments
 from spotter.launch.worker import WorkerError
 from spotter.rundir.run import Run
 from spotter.rundir.story import checkpoints
-from spotter.studio import theme, viewer, viewer_audit, viewer_routes
+from spotter.studio import theme, viewer, viewer_audit, viewer_review, viewer_routes
 from spotter.studio.context import Context
 from spotter.traces import format as traces
 from spotter.types import UserError
@@ -36,7 +36,9 @@ _BETWEEN: Final = re.compile(r"\s+(?=[\w.]+=)")
 CSS: Final = theme.STATIC / "inspector.css"
 
 
-class Viewer(Element, component=str(theme.STATIC / "inspector.js")):
+class Viewer(
+    Element, component=str(theme.STATIC / "inspector.js"), esm={"studio": str(theme.STATIC)}
+):
     """One episode, drawn by the browser."""
 
     def __init__(self, base: str, play: str, step: int, branches: bool) -> None:
@@ -122,21 +124,25 @@ class _Page:
         with ui.tabs().props("no-caps dense align=left") as tabs:
             ui.tab("episode", "Episode")
             ui.tab("audit", "Reward audit")
-        # both panels stay: the viewer keeps its place while somebody looks at the audit
+            ui.tab("review", "Review")
+        # all panels stay: the viewer keeps its place while somebody looks at the audit
         with ui.tab_panels(tabs, value="episode", keep_alive=True).classes("w-full inspect-panels"):
             with ui.tab_panel("episode").classes("p-0 gap-4"):
                 base = f"/api/episode/{quote(self.run_id)}/{quote(self.episode)}"
                 play = "/play?" + urlencode({"run": self.run_id, "episode": self.episode})
-                shown = Viewer(base, play, self.step, "probability" in trace.columns)
+                branches = "probability" in trace.columns or trace.meta.action_kind == "box"
+                shown = Viewer(base, play, self.step, branches)
                 self.below = ui.column().classes("w-full gap-4")
                 shown.on("branch", self._branch)
                 shown.on("look", self._look)
             with ui.tab_panel("audit").classes("p-0"):
                 viewer_audit.panel(self.shelf, self.context, self.run_id, self.episode)
+            with ui.tab_panel("review").classes("p-0 gap-4"):
+                viewer_review.Panel(self.context, self.run_id, self.episode)
 
     async def _branch(self, event: GenericEventArguments) -> None:
         """Try another action; the old and the new score stand side by side."""
-        step, column = int(event.args["step"]), int(event.args["column"])
+        step, pick = int(event.args["step"]), event.args["pick"]
         self.below.clear()
         with self.below:
             told = ui.label("Replaying the episode up to this step…").classes("viewer-note")
@@ -150,7 +156,7 @@ class _Page:
                 "spotter.studio.viewer_branch:branch",
                 folder=str(self.shelf.folder(self.run_id, self.episode)),
                 step=step,
-                column=column,
+                pick=[float(number) for number in pick] if isinstance(pick, list) else int(pick),
                 report=progress,
             )
         except (UserError, WorkerError) as error:

@@ -19,11 +19,14 @@ from spotter.rundir.history import History
 from spotter.rundir.identity import Info
 from spotter.rundir.report import write_report
 from spotter.rundir.run import Run
-from spotter.studio import charts, starting, theme, told
+from spotter.studio import charts, starting, theme, told, zoom
 from spotter.studio.charts import Chart, Mark, View
 from spotter.studio.context import Context
 from spotter.studio.panels import PANELS, plain
 from spotter.studio.series import AXES
+from spotter.studio.tagging import Tags
+from spotter.studio.zoom import Zoom
+from spotter.traces.human import Baseline, baselines
 from spotter.types import UserError
 
 LIVE_EVERY_S: Final = 2.0
@@ -34,7 +37,16 @@ _ACTIONS: Final[dict[str, starting.Action]] = {
     "Fork": starting.fork,
 }
 _SMALL: Final = 'outline dense padding="4px 12px"'
-_TO_THE_END: Final = "document.querySelectorAll('[role=log]').forEach(e => e.scrollTop = 1e9)"
+# Whoever has scrolled up is reading: new lines come below, and nothing moves before their eyes.
+_FOLLOW: Final = """(function follow() {
+  const log = document.getElementById('%s');
+  if (!log) return setTimeout(follow, 20);
+  let atEnd = true;
+  const toEnd = () => { if (atEnd) log.scrollTop = log.scrollHeight; };
+  log.onscroll = () => { atEnd = log.scrollTop + log.clientHeight > log.scrollHeight - 8; };
+  new MutationObserver(toEnd).observe(log, { childList: true, characterData: true, subtree: true });
+  toEnd();
+})()"""
 _GONE: Final = "This run is gone: its folder was deleted or moved."
 
 
@@ -46,6 +58,7 @@ class _Now:
     history: History
     version: int
     alerts: list[told.Warned]
+    people: list[Baseline]
 
 
 class _Page:
@@ -54,7 +67,7 @@ class _Page:
     def __init__(self, context: Context, run: Run, now: _Now) -> None:
         self._context, self._run, self._now = context, run, now
         self._shown: tuple[Any, ...] = ()
-        self._log: str | None = None
+        self._log: ui.label | None = None
         self._notice = ui.element("div").classes("w-full")
         with ui.element("div").classes("w-full studio-stack") as self._head:
             self._build_head()
@@ -84,13 +97,13 @@ class _Page:
             return
         info = self._now.info
         stopping = self._context.launcher.is_stopping(info["id"], info["pid"])
-        seen = (info, self._now.version, len(self._now.alerts), stopping)
+        seen = (info, self._now.version, len(self._now.alerts), self._now.people, stopping)
         if seen != self._shown:
             self._shown = seen
             self._update_head()
             self._charts.update(self._now)
         if self._tabs.value == "Log":
-            await self._show_log()
+            await self._follow_log()
 
     # --- head ------------------------------------------------------------------------------------
 
@@ -100,8 +113,6 @@ class _Page:
         with ui.element("div").classes("studio-row"):
             theme.heading(info["address"], 1)
             self._status = ui.label()
-            for tag in info["tags"]:
-                ui.label(tag).classes("studio-tag")
             ui.space()
             self._actions(info)
         with ui.element("div").classes("studio-row quiet"):
@@ -110,6 +121,7 @@ class _Page:
             if info["parent"]:
                 parent = str(info["parent"]["run"])
                 ui.link(f"forked from {parent}", f"/run/{quote(parent, safe='')}")
+        self._tags = Tags(self._context, info["id"], self.refresh)
         self._facts = {}
         with ui.element("div").classes("studio-facts studio-card"):
             for name in _facts(self._now):
@@ -125,6 +137,7 @@ class _Page:
         self._status.text = word
         self._status.classes(replace=f"studio-status studio-status-{plain(word)}")
         self._sentence.text = " · ".join(_sentences(info))
+        self._tags.show(info["tags"])
         for name, value in _facts(self._now).items():
             self._facts[name].text = value
         self._buttons["Stop"].visible = living and not stopping
@@ -158,7 +171,7 @@ class _Page:
         """Each is read when it is opened: what nobody looks at costs nothing."""
         name = str(self._tabs.value)
         if name == "Log":
-            await self._show_log()
+            await self._open_log()
         elif name in PANELS:
             try:
                 found = await asyncio.to_thread(PANELS[name].read, self._context, self._run)
@@ -169,18 +182,23 @@ class _Page:
             with _cleared(self._panels[name]):
                 PANELS[name].draw(self._run, found)
 
-    async def _show_log(self) -> None:
-        """Follow the log: drawn anew only when something was printed."""
+    async def _open_log(self) -> None:
+        self._log = None
+        await self._follow_log()
+
+    async def _follow_log(self) -> None:
+        """Lines are added to what is there; the browser decides whether it moves."""
         text = await asyncio.to_thread(self._log_text)
-        if text == self._log:
+        if self._log is not None and text:
+            self._log.text = text
             return
-        self._log = text
         with _cleared(self._panels["Log"]):
             if not text:
                 theme.empty("Nothing was printed yet")
                 return
-            ui.label(text).classes("studio-log").props('tabindex="0" role="log" aria-label="Log"')
-            ui.run_javascript(_TO_THE_END)
+            self._log = ui.label(text).classes("studio-log")
+            self._log.props('tabindex="0" role="log" aria-label="Log"')
+            ui.run_javascript(_FOLLOW % self._log.html_id)
 
     def _log_text(self) -> str:
         try:
@@ -193,7 +211,7 @@ def read(context: Context, id: str) -> _Now:
     """Everything the page follows, as it is now."""
     run = context.run_of(id)
     history = context.histories.of(run)
-    return _Now(run.info(), history, history.version, told.alerts(run))
+    return _Now(run.info(), history, history.version, told.alerts(run), baselines([run]))
 
 
 class _Charts:
@@ -204,6 +222,7 @@ class _Charts:
         self._catalogue = charts.catalogue(now.info["algo"])
         self._drawn: list[tuple[Chart, ui.echart]] = []
         self._names: list[str] = []
+        self._zoom = Zoom(self._refill)
         with ui.element("div").classes("studio-row"):
             self._chooser = ui.toggle([charts.OVERVIEW], value=charts.OVERVIEW).props(
                 'no-caps unelevated dense padding="4px 12px" aria-label="Group of metrics"'
@@ -212,12 +231,13 @@ class _Charts:
             ui.space()
             self._axis = ui.select(list(AXES), value="env steps", label="x axis")
             self._axis.props("outlined dense options-dense").classes("studio-axis")
-            self._axis.on_value_change(self._refill)
+            self._axis.on_value_change(self._change_axis)
             with ui.element("div").classes("studio-smooth"):
                 ui.label("smoothing").classes("studio-fact-name")
                 self._smoothing = ui.slider(min=0, max=0.98, step=0.02, value=0)
                 self._smoothing.props('aria-label="Smoothing" dense').on_value_change(self._refill)
         self._grid = ui.element("div").classes("studio-grid")
+        ui.label(zoom.HINT).classes("studio-chart-about")
         self._redraw()
 
     def update(self, now: _Now) -> None:
@@ -248,9 +268,14 @@ class _Charts:
                 with ui.element("figure").classes("studio-card studio-figure"):
                     element = ui.echart(self._options(chart)).classes("studio-chart")
                     element.props(f'role="img" aria-label="{plain(chart.title)}"')
+                    self._zoom.follow(element)
                     if chart.about:
                         ui.label(chart.about).classes("studio-chart-about")
                 self._drawn.append((chart, element))
+
+    def _change_axis(self) -> None:
+        self._zoom.window = None
+        self._refill()
 
     def _refill(self) -> None:
         for chart, element in self._drawn:
@@ -259,9 +284,11 @@ class _Charts:
             element.update()
 
     def _options(self, chart: Chart) -> dict[str, Any]:
-        view = View(AXES[str(self._axis.value)], float(self._smoothing.value or 0))
+        axis, weight = AXES[str(self._axis.value)], float(self._smoothing.value or 0)
+        view = View(axis, weight, self._zoom.window)
         marks = [Mark(each.env_steps, each.id, each.metric) for each in self._now.alerts]
-        return charts.options(chart, self._now.history, view, marks)
+        now = self._now
+        return self._zoom.apply(charts.options(chart, now.history, view, marks, now.people))
 
 
 # --- small pieces ------------------------------------------------------------------------------

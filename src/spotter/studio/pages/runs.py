@@ -71,17 +71,19 @@ class Board:
         self._made = -math.inf
         self._infos: list[Info] = []
         self._rows: dict[str, Row] = {}
+        self._problems: dict[str, str] = {}
 
-    def rows(self, words: str) -> list[Row]:
-        """Newest first; only those the query means."""
+    def look(self, words: str) -> tuple[list[Row], dict[str, str]]:
+        """Runs that the query means, newest first; folders that cannot be read, and why."""
         with self._lock:
             if monotonic() - self._made > _FRESH_S:
                 self._context.launcher.reap()
                 self._infos = self._context.infos()
                 self._rows = {info["id"]: self._row(info) for info in self._infos}
+                self._problems = self._context.problems()
                 self._made = monotonic()
             found = query.matching(self._infos, words.split())
-            return [self._rows[info["id"]] for info in found]
+            return [self._rows[info["id"]] for info in found], self._problems
 
     def _row(self, info: Info) -> Row:
         glance = self._context.histories.glance(Run(self._context.runs / info["id"]))
@@ -133,6 +135,8 @@ class _Page:
             self._table.add_slot(f"body-cell-{name}", template)
         self._table.visible = False
         self._empty = ui.element("div").classes("w-full")
+        self._unreadable = ui.element("div").classes("w-full studio-unreadable")
+        self._told: dict[str, str] = {}
 
     def _actions(self) -> None:
         self._buttons = {
@@ -149,7 +153,7 @@ class _Page:
     async def refresh(self) -> None:
         """Bring the table up to date; one sentence where that cannot be done."""
         try:
-            rows = await asyncio.to_thread(self._board.rows, self._filter.value or "")
+            rows, problems = await asyncio.to_thread(self._board.look, self._filter.value or "")
         except UserError as error:
             self._say(str(error))
             return
@@ -165,6 +169,20 @@ class _Page:
             self._selected()
         self._table.visible = bool(rows)
         self._show_empty(not rows)
+        self._show_unreadable(problems)
+
+    def _show_unreadable(self, problems: dict[str, str]) -> None:
+        """Folders that should be runs: said, not shouted, and drawn anew only when others."""
+        if problems == self._told:
+            return
+        self._told = dict(problems)
+        self._unreadable.clear()
+        if not problems:
+            return
+        many = f"{plural(len(problems), 'folder')} cannot be read"
+        with self._unreadable, ui.expansion(many).props("dense").classes("w-full quiet"):
+            for name, why in problems.items():
+                ui.label(why if name in why else f"{name}: {why}").classes("studio-chart-about")
 
     def _say(self, sentence: str) -> None:
         self._notice.clear()

@@ -1,73 +1,13 @@
 /* The episode viewer: slider, frame, what the network saw, numbers, charts and table of one episode.
    Everything but pictures comes in one JSON; moving between steps asks nobody. */
 import { echarts } from "nicegui-echart";
+import { KINDS, judge, number, points, unpack } from "studio/episode.js";
 
 const ROW = 28; // pixels; the table draws only rows in sight
-const MOST = 1200; // points of a line
 const AHEAD = 8; // pictures fetched before they are needed
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4, 8];
 const COLOURS = ["#0b6e99", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7f7f7f", "#8a5cd1"];
-const KINDS = { f4: Float32Array, f8: Float64Array, i4: Int32Array, u1: Uint8Array };
 const BUSY = "input:not([type=range]), select, textarea, [contenteditable], [role=tablist], [role=listbox], [role=dialog], .q-menu, .q-field";
-
-function unpack(packed) {
-  const text = atob(packed.data);
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  const values = new KINDS[packed.kind](bytes.buffer);
-  const width = packed.shape.slice(1).reduce((a, b) => a * b, 1);
-  return { values, width, at: (t, i = 0) => values[t * width + i] };
-}
-
-/* y[t] = x[t] + decay * y[t + 1], as in traces/advantages.py */
-function sumsToGo(x, decay, after) {
-  const sums = new Float64Array(x.length);
-  let running = after;
-  for (let t = x.length - 1; t >= 0; t--) sums[t] = running = x[t] + decay * running;
-  return sums;
-}
-
-function judge(episode, gamma, lam) {
-  const length = episode.meta.length;
-  const reward = (episode.training_reward ?? episode.reward).values;
-  const value = episode.value?.values ?? new Float64Array(length);
-  const after = episode.meta.end === "terminated" ? 0 : episode.meta.final_value ?? 0;
-  const delta = reward.map((r, t) => r + gamma * (t + 1 < length ? value[t + 1] : after) - value[t]);
-  const returns = sumsToGo(reward, gamma, after);
-  let total = 0;
-  return {
-    returns,
-    gae: sumsToGo(delta, gamma * lam, 0),
-    baseline: returns.map((r, t) => r - value[t]),
-    score: episode.reward.values.map((r) => (total += r)),
-  };
-}
-
-/* [t, y] for a chart; of a long episode the least and the greatest value of every stretch. */
-function points(length, at) {
-  const point = (t) => [t, Number.isFinite(at(t)) ? at(t) : null];
-  if (length <= MOST) return Array.from({ length }, (_, t) => point(t));
-  const kept = [point(0)], stretch = Math.ceil((2 * length) / MOST);
-  for (let start = 0; start < length; start += stretch) {
-    let low = start, high = start;
-    for (let t = start; t < Math.min(length, start + stretch); t++) {
-      if (at(t) < at(low)) low = t;
-      if (at(t) > at(high)) high = t;
-    }
-    for (const t of low < high ? [low, high] : low > high ? [high, low] : [low]) kept.push(point(t));
-  }
-  return [...kept, point(length - 1)];
-}
-
-function number(x) {
-  if (x === undefined || x === null) return "–";
-  if (!Number.isFinite(x)) return Number.isNaN(x) ? "nan" : x > 0 ? "inf" : "−inf";
-  if (x === 0) return "0";
-  const size = Math.abs(x);
-  const text = size >= 1e6 || size < 1e-4 ? x.toExponential(2) : size >= 1000 ? x.toFixed(1) : x.toPrecision(4);
-  const short = text.includes("e") || !text.includes(".") ? text : text.replace(/\.?0+$/, "");
-  return short.replace("-", "−");
-}
 
 export default {
   template: `
@@ -132,10 +72,19 @@ export default {
             <span :title="row.name">{{ row.name }}</span>
             <i><u :style="{ width: 100 * row.p + '%' }"></u></i>
             <b>{{ row.masked ? "masked" : (100 * row.p).toFixed(1) + " %" }}</b>
-            <button v-if="!row.picked && !row.masked && branches" @click="$emit('branch', { step, column: row.i })"
+            <button v-if="!row.picked && !row.masked && branches" @click="$emit('branch', { step, pick: row.i })"
                     :aria-label="'Try ' + row.name + ' here'" title="What if it had done this?">try</button>
           </div>
         </div>
+        <form v-if="e.axes" class="viewer-axes" @submit.prevent="tryNumbers">
+          <div v-for="(name, i) in e.axes" class="viewer-axis">
+            <span :title="name">{{ name }}</span>
+            <b :title="'mean and spread of what the policy would do'">{{ belief(i) }}</b>
+            <input v-if="branches" type="number" min="-1" max="1" step="any" required v-model="other[i]"
+                   :aria-label="'Another ' + name"></div>
+          <button v-if="branches" title="What if it had done this? From −1 to 1 on every axis.">
+            try these numbers</button>
+        </form>
         <dl><template v-for="f in facts"><dt :title="f[2]">{{ f[0] }}</dt>
           <dd :data-fact="f[0]">{{ num(f[1]) }}</dd></template></dl>
       </section>
@@ -168,7 +117,7 @@ export default {
   data() {
     return {
       ready: false, problem: "", step: 0, playing: false, speed: 1, gamma: "", lam: "", scroll: 0,
-      e: null, j: null, cursor: {}, speeds: SPEEDS, rowHeight: ROW,
+      e: null, j: null, cursor: {}, other: [], speeds: SPEEDS, rowHeight: ROW,
       heads: ["step", "action", "probability", "value", "reward", "score", "return", "GAE", "advantage"],
     };
   },
@@ -276,6 +225,7 @@ export default {
       if (!this.ready) return;
       this.fetchAhead();
       this.place();
+      if (this.e.axes) this.other = this.e.axes.map((_, i) => Number(this.e.action.at(this.step, i).toFixed(3)));
       const table = this.$refs.table;
       const top = this.step * ROW;
       if (table && (top < table.scrollTop || top + ROW > table.scrollTop + table.clientHeight)) {
@@ -332,6 +282,11 @@ export default {
       const p = Math.exp(this.e.log_prob.at(t));
       return this.e.probability ? (100 * p).toFixed(1) + " %" : number(p);
     },
+    belief(i) {
+      const { mean, std } = this.e;
+      return mean && std ? `${number(mean.at(this.step, i))} ± ${number(std.at(this.step, i))}` : "";
+    },
+    tryNumbers() { this.$emit("branch", { step: this.step, pick: this.other.map(Number) }); },
     tiles(leaf) {
       return Array.from({ length: leaf.tiles }, (_, i) => {
         if (leaf.tiles !== leaf.stack) return { when: leaf.tiles > 1 ? "channel " + i : "", what: "" };

@@ -7,9 +7,18 @@ import sys
 
 import pytest
 
-from spotter import doctor, plugins
+from spotter import plugins
 from spotter.config import EnvConfig
-from spotter.doctor import Finding, environment, examine, example, family, machine, remedy
+from spotter.doctor import environments as doctor
+from spotter.doctor.environments import (
+    Finding,
+    environment,
+    examine,
+    example,
+    family,
+    machine,
+    remedy,
+)
 
 OWN = "tests.envs.promises"
 ALIKE = "all seeds give the same game; copies differ by the policy only"

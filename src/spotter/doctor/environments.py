@@ -9,18 +9,15 @@ import json
 import os
 import platform
 import re
-import signal
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, Literal
 
 from spotter import plugins
 from spotter.config import EnvConfig, recipes, resolve
+from spotter.doctor import apart
 from spotter.types import Leaf, Spaces, UserError
 
 State = Literal["ok", "not installed", "broken"]
@@ -71,32 +68,13 @@ def environment(env: EnvConfig) -> Finding:
 
 def _in_a_process(task: Mapping[str, Any], about: Finding) -> Finding:
     """Let a process do the task; how it ends is a finding as well."""
-    with tempfile.TemporaryDirectory(prefix="spotter-doctor-") as place:
-        answer = Path(place) / "finding.json"
-        command = [sys.executable, "-P", "-m", "spotter.doctor", json.dumps(task), str(answer)]
-        paths = [entry or str(Path.cwd()) for entry in sys.path]  # where the caller's code lies
-        around = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-        try:
-            ran = subprocess.run(
-                command, env=around, capture_output=True, timeout=TIMEOUT_S, check=False
-            )
-        except subprocess.TimeoutExpired:
-            sentence = f"it has not answered for {TIMEOUT_S:g} s"
-            return _broken(about, sentence, "Try again on an idle machine; if it stays, report it.")
-        if answer.exists():
-            return Finding(**json.loads(answer.read_text(encoding="utf-8")))
-        said = ran.stderr.decode("utf-8", "replace").strip().splitlines()
-        sentence = f"its process {_ending(ran.returncode)}{f': {said[-1]}' if said else ''}"
-        return _broken(about, sentence, remedy(sentence) or _reinstall(about.family))
-
-
-def _ending(code: int) -> str:
-    if code >= 0:
-        return f"ended with code {code}"
     try:
-        return f"was killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was killed by signal {-code}"
+        return Finding(**apart.ask("spotter.doctor.environments", task, TIMEOUT_S))
+    except apart.Failed as error:
+        sentence = str(error)
+    if sentence.startswith("it has not answered"):
+        return _broken(about, sentence, "Try again on an idle machine; if it stays, report it.")
+    return _broken(about, sentence, remedy(sentence) or _reinstall(about.family))
 
 
 def _broken(about: Finding, problem: str, fix: str) -> Finding:
@@ -296,5 +274,4 @@ def _version(package: str) -> str:
 
 
 if __name__ == "__main__":
-    found = examine(json.loads(sys.argv[1]))
-    Path(sys.argv[2]).write_text(json.dumps(asdict(found)), encoding="utf-8")
+    apart.write(asdict(examine(json.loads(sys.argv[1]))), sys.argv[2])

@@ -1,0 +1,75 @@
+"""`spotter mcp`: tools for language models."""
+
+from typing import Annotated, Final
+
+import typer
+
+EXAMPLES: Final = """\b
+Examples:
+  spotter mcp                               over stdin and stdout: a client starts this itself
+  spotter mcp --read-only                   look, but start and change nothing
+  spotter mcp --most-runs 1 --most-steps 1000000 --most-minutes 30
+  spotter mcp --http                        on this machine alone: prints an address and a token
+\b
+Limits hold for all servers and agents of a folder of runs together. docs/howto/mcp.md shows how to
+add Spotter to a client.
+"""
+
+
+def run(
+    http: Annotated[
+        bool, typer.Option("--http", help="Streamable HTTP instead of stdin and stdout.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="For --http; 0 takes a free one.")
+    ] = 7861,
+    host: Annotated[
+        str, typer.Option("--host", metavar="NAME", help="For --http: who may connect.")
+    ] = "127.0.0.1",
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="No tool that starts or changes anything.")
+    ] = False,
+    most_runs: Annotated[
+        int, typer.Option("--most-runs", min=0, help="Runs of agents at the same time.")
+    ] = 2,
+    most_steps: Annotated[
+        int, typer.Option("--most-steps", min=0, help="Env steps of all their runs together.")
+    ] = 20_000_000,
+    most_minutes: Annotated[
+        float, typer.Option("--most-minutes", min=0, help="Minutes of all their runs together.")
+    ] = 240.0,
+    renew: Annotated[
+        bool, typer.Option("--renew", help="Forget what was spent: steps and minutes begin anew.")
+    ] = False,
+    answer_tokens: Annotated[
+        int, typer.Option("--answer-tokens", min=500, help="The longest answer of a tool.")
+    ] = 8000,
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="Let requests name packages and files, which runs code."),
+    ] = False,
+) -> None:
+    """Let a language model look at runs, see episodes, and start runs within limits."""
+    from spotter.plugins import require
+
+    require("mcp", extra="mcp")
+    from spotter.launch.ledger import Limits
+    from spotter.mcp.desk import Terms
+    from spotter.mcp.server import build
+    from spotter.rundir.identity import home
+
+    limits = Limits(most_runs, most_steps, most_minutes)
+    server, desk = build(home(), Terms(read_only, trust, answer_tokens, limits))
+    if renew:
+        desk.ledger.renew()
+    try:
+        if http:
+            from spotter.mcp.http import serve
+
+            serve(server, host, port)
+        else:
+            server.run("stdio")
+    except KeyboardInterrupt:
+        pass
+    finally:
+        desk.worker.close()

@@ -1,0 +1,1 @@
+"""One page about a run, for a model and a person, within a budget of tokens."""

@@ -1,0 +1,101 @@
+"""The last runs of the same environment: what came out, and what was different."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from spotter.config.diff import difference
+from spotter.config.dump import flow
+from spotter.digest.budget import Line, Section
+from spotter.digest.facts import Facts, settings
+from spotter.digest.settings import rank
+from spotter.display.words import count, number
+from spotter.rundir import selectors
+from spotter.rundir.identity import Info
+from spotter.rundir.run import Run
+
+_DIFFERENCES: Final = 6
+
+
+@dataclass(frozen=True)
+class Other:
+    """Another run of the same environment."""
+
+    info: Info
+    changes: Mapping[str, tuple[Any, Any]] | None
+    """Setting -> (theirs, ours), without the seed; None if one of both cannot be read."""
+
+
+def look(facts: Facts, others: int) -> list[Other]:
+    """So many of them, the newest first."""
+    return [Other(info, _changes(facts, info)) for info in _of_same_env(facts)[:others]]
+
+
+def section(facts: Facts, found: Sequence[Other]) -> Section:
+    """The newest first; the best of all is named, listed or not."""
+    there = _of_same_env(facts)
+    lines = [Line(_line(facts, other), rank) for rank, other in enumerate(found)]
+    return Section(
+        "## Other runs of this environment",
+        lines if there else [Line("None.")],
+        what="other runs",
+        importance=62,
+        intro=_intro(facts, there, len(found)) if lines else "",
+    )
+
+
+def _of_same_env(facts: Facts) -> list[Info]:
+    """Newest first, without this one."""
+    info = facts.info
+    return [one for one in facts.infos if one["env"] == info["env"] and one["id"] != info["id"]]
+
+
+def _intro(facts: Facts, there: list[Info], others: int) -> str:
+    shown = f"The newest {min(others, len(there))} of {len(there)}"
+    best = max(there, key=selectors.value)
+    value = selectors.value(best)
+    if not math.isfinite(value):
+        return f"{shown}; none was scored. Settings are told as theirs, then this run's."
+    name = facts.discreet.said(best["id"], 60)
+    return f"{shown}; the best is {name} with {number(value)}. Settings: theirs, then this run's."
+
+
+def _line(facts: Facts, other: Other) -> str:
+    said, info = facts.discreet.said, other.info
+    value = selectors.value(info)
+    scored = number(value) if math.isfinite(value) else "no score"
+    solved = ", solved" if info["solved"] else ""
+    text = (
+        f"- {said(info['id'], 60)}: {scored}{solved}, {said(info['status'], 20)}, "
+        f"{count(info['env_steps'])} env steps, {said(info['algo'], 30)}, seed {info['seed']}"
+    )
+    if _unlike(facts.info, info):
+        text += "; played on other terms, scores do not compare"
+    return f"{text}; {_told(facts, other.changes)}"
+
+
+def _unlike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    prints = {one["fingerprint"], other["fingerprint"]}
+    return "" not in prints and len(prints) > 1
+
+
+def _told(facts: Facts, changes: Mapping[str, tuple[Any, Any]] | None) -> str:
+    if changes is None:
+        return "its settings cannot be read"
+    if not changes:
+        return "same settings"
+    names = sorted(changes, key=lambda name: (rank(name), name))
+    parts = [f"{name} {flow(changes[name][0])} / {flow(changes[name][1])}" for name in names]
+    more = len(parts) - _DIFFERENCES
+    rest = f" and {more} more" if more > 0 else ""
+    return f"differs: {facts.discreet.said(', '.join(parts[:_DIFFERENCES]), 240)}{rest}"
+
+
+def _changes(facts: Facts, info: Info) -> dict[str, tuple[Any, Any]] | None:
+    config = settings(Run(facts.run.folder.parent / str(info["id"])))
+    if not config or not facts.config:
+        return None
+    found = difference(config, facts.config)
+    found.pop("seed", None)
+    return found

@@ -1,0 +1,100 @@
+"""The settings of a run that are not the usual ones, and who set them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from spotter.config import recipes, resolve, validate
+from spotter.config.diff import difference
+from spotter.config.dump import flow
+from spotter.config.load import Resolved
+from spotter.digest.budget import Line, Section
+from spotter.digest.facts import Facts
+from spotter.types import UserError
+
+_ORDER: Final = ("algo", "reward", "policy", "env", "budget", "eval", "seed")
+_LONG: Final = 160
+
+
+def section(facts: Facts) -> Section:
+    """What this run changed first, then what its recipe sets; defaults are left unsaid."""
+    usual = recipe_of(str(facts.info["address"]))
+    if not facts.config:
+        return Section(
+            "## Settings", [Line("Its config.yaml cannot be read.")], importance=75, fade=4
+        )
+    if usual is None:
+        intro = "Its recipe is not known here, so these are all of them:"
+        lines = [
+            Line(_line(facts, name, after), rank(name)) for name, after in _leaves(facts.config)
+        ]
+    else:
+        intro = "Settings that are not the defaults, and who set them:"
+        lines = list(_lines(facts, usual))
+    if not lines:
+        return Section("## Settings", [Line("All as in the defaults.")], importance=75, fade=4)
+    return Section(
+        "## Settings",
+        sorted(lines, key=lambda line: line.rank),
+        what="settings",
+        importance=75,
+        fade=4,
+        intro=intro,
+    )
+
+
+def recipe_of(address: str) -> Resolved | None:
+    """What an address means today; a path is not followed, for a stranger may have written it."""
+    name = address.partition(":")[0]
+    if name not in recipes.files():
+        return None
+    try:
+        return resolve(address)
+    except (UserError, ImportError):
+        return None
+
+
+def _lines(facts: Facts, usual: Resolved) -> Iterator[Line]:
+    normal = usual.config.as_data()
+    own = difference(normal, _complete(facts.config))
+    for name, (before, after) in own.items():
+        line = f"{_line(facts, name, after)} (this run; the recipe has {_shown(facts, before)})"
+        yield Line(line, rank(name) - 1000)
+    for name, value in _leaves(normal):
+        origin = usual.origin(tuple(name.split(".")))
+        if origin != "default" and name not in own:
+            yield Line(f"{_line(facts, name, value)} (from {origin})", rank(name))
+
+
+def _complete(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """With the defaults of settings an older run did not know."""
+    try:
+        return validate(config).as_data()
+    except (UserError, ImportError):
+        return config
+
+
+def _line(facts: Facts, name: str, value: Any) -> str:
+    return f"- {facts.discreet.said(name, 80)}: {_shown(facts, value)}"
+
+
+def _shown(facts: Facts, value: Any) -> str:
+    """As config.yaml writes it, on one line."""
+    if isinstance(value, Mapping) and not value:
+        return "{}"
+    return facts.discreet.said(flow(value), _LONG)
+
+
+def _leaves(data: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every setting by its dotted name; a schedule is one."""
+    for key, value in data.items():
+        name = f"{path}{key}"
+        if isinstance(value, Mapping) and value and not {"start", "points"} & set(value):
+            yield from _leaves(value, f"{name}.")
+        else:
+            yield name, value
+
+
+def rank(name: str) -> float:
+    """What learning depends on first."""
+    part = name.partition(".")[0]
+    return float(_ORDER.index(part) if part in _ORDER else len(_ORDER))

@@ -1,0 +1,51 @@
+"""A question answered by a process of its own: an emulator that crashes or hangs ends only that.
+
+No library of an environment is loaded into the process that asks.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+class Failed(Exception):  # noqa: N818 - an outcome, not a mistake of ours
+    """There is no answer; the sentence says how the process ended."""
+
+
+def ask(module: str, task: Mapping[str, Any], timeout_s: float) -> Any:
+    """What `python -m module TASK FILE` writes into FILE, as plain data; `Failed` if nothing."""
+    with tempfile.TemporaryDirectory(prefix="spotter-doctor-") as place:
+        answer = Path(place) / "answer.json"
+        command = [sys.executable, "-P", "-m", module, json.dumps(task), str(answer)]
+        paths = [entry or str(Path.cwd()) for entry in sys.path]  # where the caller's code lies
+        around = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        try:
+            ran = subprocess.run(
+                command, env=around, capture_output=True, timeout=timeout_s, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise Failed(f"it has not answered for {timeout_s:g} s") from None
+        if answer.exists():
+            return json.loads(answer.read_text(encoding="utf-8"))
+        said = ran.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise Failed(f"its process {_ending(ran.returncode)}{f': {said[-1]}' if said else ''}")
+
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"ended with code {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"
+
+
+def write(answer: Any, path: str) -> None:
+    """Hand the answer over."""
+    Path(path).write_text(json.dumps(answer), encoding="utf-8")

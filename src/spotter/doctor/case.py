@@ -1,0 +1,324 @@
+"""One run as the rules of the doctor see it: settings, curves, evaluations, alerts, in numbers.
+
+Read once from the files of the run, without torch and without the environment.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from spotter.config import RunConfig, validate
+from spotter.metrics.rules import IDS
+from spotter.rundir.history import Doubles, History
+from spotter.rundir.run import Run
+from spotter.schedules import Schedule
+from spotter.types import UserError
+
+WELL: Final = 0.9
+"""Share of the way to the threshold from which nothing is called a failure."""
+FEWEST_ROWS: Final = 8
+_CLEARLY: Final = 4.0
+"""Times the wobble of the score."""
+_SOON: Final = 0.04
+"""Share of the whole way that a quarter of the run gained."""
+_PARTS: Final = ("env", "policy", "transfer", "learn", "eval", "save", "idle")
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An alert the run recorded while it trained."""
+
+    id: str
+    level: str
+    saw: str
+    advice: str
+    share: float
+    """Of the rows."""
+    first: float
+    """Env steps."""
+    at_end: bool
+
+
+class Case:
+    """Everything a rule may ask about one run."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.info = run.info()
+        self.history = History(run.metrics_path).refresh()
+        self.events = list(run.events())
+        self.evaluations = [one for one in run.evaluations() if one["seeds"] == "eval"]
+        self.not_checked: list[str] = []
+        self.config = self._read_config()
+
+    def _read_config(self) -> RunConfig | None:
+        try:
+            return validate(self.run.settings())
+        except (UserError, OSError, AssertionError) as error:
+            self.not_checked.append(f"settings, which this version cannot read: {error}")
+            return None
+
+    # --- settings --------------------------------------------------------------------------------
+
+    def setting(self, path: str) -> Any:
+        """A setting by its dotted name; a schedule as its largest value. None where there is none.
+
+        The config has the last word on names: `algo.lambda`, not `lambda_`.
+        """
+        node: Any = self.settings
+        for part in path.split("."):
+            node = node.get(part) if isinstance(node, Mapping) else None
+        return _largest(node)
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        return self.config.as_data() if self.config else {}
+
+    def number(self, path: str, default: float = math.nan) -> float:
+        value = self.setting(path)
+        return float(value) if isinstance(value, int | float) else default
+
+    @cached_property
+    def is_clipped(self) -> bool:
+        return str(self.setting("algo.name")) == "ppo"
+
+    @cached_property
+    def images(self) -> bool:
+        """Whether anything that is seen is an image; from the newest checkpoint."""
+        return any(leaf.get("kind") == "image" for leaf in self._spaces("observation").values())
+
+    @cached_property
+    def vector(self) -> bool:
+        """Whether all that is seen is plain numbers, of which a wrong scale can be told."""
+        kinds = {leaf.get("kind") for leaf in self._spaces("observation").values()}
+        return kinds == {"vector"}
+
+    @cached_property
+    def actions(self) -> int | None:
+        """How many there are to choose from; None where that is unknown or no whole number."""
+        nvec = self._spaces("action").get("nvec") or self._choices()
+        return int(np.prod(nvec)) if nvec else None
+
+    def _choices(self) -> list[int]:
+        shares = [key for key in self.history.keys if key.startswith("action/share/")]
+        return [len(shares)] if shares else []
+
+    def _spaces(self, part: str) -> Mapping[str, Any]:
+        for folder in sorted(self.run.folder.glob("checkpoints/step-*"), reverse=True):
+            try:
+                state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                continue
+            found = state.get(part)
+            if isinstance(found, Mapping):
+                return found
+        return {}
+
+    @cached_property
+    def rollout(self) -> float:
+        """Samples an update learns from."""
+        steps = self.number("algo.steps")
+        if math.isfinite(steps):
+            return steps * self.number("env.count", 1)
+        x = self.history.curve("update")[0]  # whole episodes: as many as there were
+        return float(np.median(np.diff(x))) if len(x) > 1 else math.nan
+
+    @cached_property
+    def minibatch(self) -> float:
+        """Samples of one gradient step."""
+        size = self.setting("algo.minibatch")
+        if isinstance(size, float):
+            return size * self.rollout
+        return float(size) if isinstance(size, int) else self.rollout
+
+    @property
+    def gradient_steps(self) -> float:
+        """Of one update."""
+        return self.number("algo.epochs", 1) * self.rollout / max(1.0, self.minibatch)
+
+    # --- curves ----------------------------------------------------------------------------------
+
+    def values(self, key: str) -> Doubles:
+        return self.history.curve(key)[1]
+
+    def has(self, key: str) -> bool:
+        return len(self.values(key)) > 0
+
+    def whole(self, key: str) -> float:
+        """Median over the run; NaN where it was never written."""
+        return _median(self.values(key))
+
+    def early(self, key: str) -> float:
+        """Mean over the first quarter."""
+        return _mean(_part(self.values(key), 0.0, 0.25))
+
+    def late(self, key: str) -> float:
+        """Median over the last quarter."""
+        return _median(_part(self.values(key), 0.75, 1.0))
+
+    def highest(self, key: str) -> float:
+        """The largest mean over a tenth of the run."""
+        values = self.values(key)
+        if not len(values):
+            return math.nan
+        return max(float(np.mean(part)) for part in np.array_split(values, min(10, len(values))))
+
+    @property
+    def env_steps(self) -> int:
+        return int(self.info.get("env_steps") or 0)
+
+    # --- how it went -----------------------------------------------------------------------------
+
+    @cached_property
+    def threshold(self) -> float | None:
+        for event in reversed(self.evaluations):
+            if event.get("threshold") is not None:
+                return float(event["threshold"])
+        own = self.number("env.threshold")
+        return own if math.isfinite(own) else None
+
+    @property
+    def solved(self) -> bool:
+        return bool(self.info.get("solved")) or any(one.get("solved") for one in self.evaluations)
+
+    @property
+    def start(self) -> float:
+        """Mean training score of the first tenth."""
+        return _mean(_part(self.values("train/score"), 0.0, 0.1))
+
+    @property
+    def last(self) -> float:
+        """Mean training score of the last tenth."""
+        return _mean(_part(self.values("train/score"), 0.9, 1.0))
+
+    @property
+    def best(self) -> float:
+        """The best tenth of the training scores."""
+        return self.highest("train/score")
+
+    def way(self, score: float) -> float:
+        """How far a score is on the way from the first one to the threshold: 0 to 1 and beyond."""
+        if self.threshold is None or not math.isfinite(score):
+            return math.nan
+        distance = self.threshold - self.start
+        return (score - self.start) / distance if distance > 0 else 1.0
+
+    @cached_property
+    def well(self) -> bool:
+        """Solved, or nearly so, or clearly better than at the start where nothing says how far."""
+        if self.solved or self.way(self.last) >= WELL:
+            return True
+        if self.threshold is not None:
+            return False
+        return self.rising or self.last - self.start > _CLEARLY * self.spread
+
+    @cached_property
+    def spread(self) -> float:
+        """How much the training score wobbles from row to row, its drift taken out."""
+        y = self.values("train/score")
+        if len(y) < FEWEST_ROWS:
+            return math.nan
+        return max(float(np.std(part)) for part in np.array_split(y, 4))
+
+    @cached_property
+    def gain(self) -> float:
+        """How much better the last quarter of the training scores is than the one before."""
+        y = self.values("train/score")
+        if len(y) < FEWEST_ROWS:
+            return 0.0
+        return _mean(_part(y, 0.75, 1.0)) - _mean(_part(y, 0.5, 0.75))
+
+    @cached_property
+    def rising(self) -> bool:
+        """It ends near its best, and would arrive within a few times this budget."""
+        y = self.values("train/score")
+        if len(y) < FEWEST_ROWS or self.gain <= 0:
+            return False
+        near_best = self.last >= float(np.max(y)) - 0.25 * float(np.ptp(y))
+        if self.threshold is None:
+            return near_best and self.gain > _CLEARLY * self.spread
+        return near_best and self.gain > _SOON * (self.threshold - self.start)
+
+    @cached_property
+    def constant(self) -> bool:
+        """Every training episode scored the same."""
+        scores, last = self.values("train/score"), self.values("train/score_last")
+        return len(scores) >= FEWEST_ROWS and _is_constant(scores) and _is_constant(last)
+
+    # --- alerts and time -------------------------------------------------------------------------
+
+    @cached_property
+    def alerts(self) -> dict[str, Recorded]:
+        """What the run recorded, by id; how often is counted from the rows themselves."""
+        held = _held(self.run.metrics_path)
+        rows, steps = max(1, self.history.rows), self.history.column("env_steps")
+        found = {}
+        for event in self.events:
+            name = event.get("event") == "alert" and event.get("id")
+            if name not in IDS:
+                continue
+            at = held.get(name, [])
+            found[name] = Recorded(
+                name,
+                str(event.get("level")),
+                str(event.get("saw")),
+                str(event.get("advice")),
+                share=len(at) / rows,
+                first=float(steps[at[0]]) if at else float(event.get("env_steps") or 0),
+                at_end=bool(at) and at[-1] >= 0.9 * rows - 1,
+            )
+        return found
+
+    @cached_property
+    def times(self) -> dict[str, float]:
+        """Share of the wall time by part, largest first."""
+        spent = {part: float(np.sum(self.values(f"time/{part}_s"))) for part in _PARTS}
+        total = sum(spent.values())
+        shares = {part: seconds / total for part, seconds in spent.items() if total and seconds}
+        return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+
+def _held(path: Path) -> dict[str, list[int]]:
+    """Alert id -> the numbers of the rows that had it; no row is read as a whole for it."""
+    found: dict[str, list[int]] = {}
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError:
+        return found
+    for number, line in enumerate(lines):
+        begin = line.rfind(b'"alerts": [')
+        if begin >= 0:
+            for name in re.findall(rb'"([\w-]+)"', line[begin + 10 :]):
+                found.setdefault(name.decode(), []).append(number)
+    return found
+
+
+def _largest(node: Any) -> Any:
+    if isinstance(node, Mapping) and {"start", "points"} & set(node):
+        return max(Schedule.model_validate(node).values())
+    return node
+
+
+def _part(values: Doubles, begin: float, end: float) -> Doubles:
+    """A stretch of a curve by shares of its length; never empty where the curve is not."""
+    first = min(int(begin * len(values)), max(0, len(values) - 1))
+    return values[first : max(first + 1, math.ceil(end * len(values)))]
+
+
+def _mean(values: Doubles) -> float:
+    return float(np.mean(values)) if len(values) else math.nan
+
+
+def _median(values: Doubles) -> float:
+    return float(np.median(values)) if len(values) else math.nan
+
+
+def _is_constant(values: Doubles) -> bool:
+    return len(values) > 0 and float(np.ptp(values)) <= 1e-9 * max(1.0, float(abs(values[0])))

@@ -1,0 +1,266 @@
+"""How the doctor recognises what became of a run, and a task that cannot be learnt as it is.
+
+Whether it crashed, fell silent or broke; whether there is anything to learn from; whether it was
+only too short. All from the run's files.
+"""
+
+import math
+
+import numpy as np
+
+from spotter.doctor.case import Case
+from spotter.doctor.changes import number, power, scaled, to, whole
+from spotter.doctor.found import Found, at_steps
+
+_CEILING_EVALUATIONS = 3
+_LONGEST_BUDGET = 10
+
+
+def crashed(case: Case) -> Found | None:
+    if case.info.get("status") != "failed":
+        return None
+    evidence = [f"{case.info.get('reason')}, at {case.env_steps:,} env steps"]
+    faults = [event for event in case.events if event.get("event") == "fault"]
+    for fault in faults[-2:]:
+        folder = fault.get("folder")
+        replay = f"; play it again: spotter blackbox {folder}" if folder else ""
+        evidence.append(f"copy {fault.get('copy')}: {fault.get('text')}{replay}")
+    if faults:
+        sentence = "The environment failed and ended the run; the fault is not in your settings."
+        then = "Mend the environment; run.log has the whole error."
+    else:
+        sentence = "The run ended with an error."
+        then = "Read run.log for the whole error; if the settings did not cause it, report it."
+    return Found(sentence, tuple(evidence), then=then)
+
+
+def silent(case: Case) -> Found | None:
+    if case.info.get("status") != "silent":
+        return None
+    return Found(
+        "Nobody trains it any more, though it never ended: its process was killed or is cut off.",
+        (f"last heard of at {case.info.get('heartbeat')}, at {case.env_steps:,} env steps",
+         f"process {case.info.get('pid')} on {case.info.get('host')}"),
+        then=f"Go on where it was left: spotter train --resume {case.run.id}; if it was killed for "
+        "memory, lower env.count first.",
+    )  # fmt: skip
+
+
+def not_finite(case: Case) -> Found | None:
+    broken = {key: case.history.broken(key) for key in case.history.keys}
+    first = {key: float(at[0]) for key, at in broken.items() if len(at)}
+    if not first:
+        return None
+    key = min(first, key=lambda name: first[name])
+    others = len(first) - 1
+    fed = [name for name in first if name.startswith(("obs/", "rollout/"))]
+    of_the_game = bool(fed) and min(first[name] for name in fed) <= first[key]
+    lr = case.number("algo.lr")
+    usual = min(lr / 10, 1e-3)
+    change = to("reward.clip", 10.0) if of_the_game else scaled(case, "algo.lr", power(usual / lr))
+    if math.isfinite(lr) and lr > 1 and not of_the_game:
+        change = to("algo.lr", 1e-3)
+    source = "observations or rewards" if of_the_game else "the weights"
+    return Found(
+        f"Numbers broke: {source} became infinite or no number at all.",
+        (f"{key} is not finite from {first[key]:,.0f} env steps on"
+         + (f", and {others} more metrics" if others else ""),
+         f"algo.lr={lr:g}, algo.max_grad_norm={case.setting('algo.max_grad_norm')}"),
+        (change,),
+    )  # fmt: skip
+
+
+def weights_blew_up(case: Case) -> Found | None:
+    """Finite still, but of a size that no training has."""
+    size = max((case.highest(key) for key in ("grad/norm", "loss/value")), default=math.nan)
+    mean = abs(case.late("value/mean"))
+    returns = abs(case.late("return/mean")) + case.late("return/std")
+    if not (mean > 1e4 * max(1.0, returns) or size > 1e12):
+        return None
+    lr = case.number("algo.lr")
+    return Found(
+        "The weights have blown up: the network's outputs are astronomically large.",
+        (f"value/mean {mean:.3g} against returns of {returns:.3g}, grad/norm up to {size:.3g}",
+         f"algo.lr={lr:g}"),
+        (to("algo.lr", 1e-3) if lr > 1e-2 else scaled(case, "algo.lr", 0.1),),
+    )  # fmt: skip
+
+
+def frozen(case: Case) -> Found | None:
+    """Nothing seen ever changes, and every episode pays the same."""
+    if not case.constant or not case.has("obs/std"):
+        return None
+    if case.highest("obs/std") > 1e-9 or case.highest("rollout/reward_std") > 1e-9:
+        return None
+    return Found(
+        "The environment is frozen: it shows and pays the same whatever is done.",
+        (f"obs/std is 0 and rollout/reward_std is 0 in all {case.history.rows} rows",
+         f"every episode scored {case.last:.4g} over {case.env_steps:,} env steps"),
+        then="Look at the environment: spotter play, or spotter doctor on its address. Does step() "
+        "use the action? Does it return a new observation?",
+    )  # fmt: skip
+
+
+def episodes_never_end(case: Case) -> Found | None:
+    if case.has("train/score") or case.env_steps < 50_000 or not case.history.rows:
+        return None
+    return Found(
+        "No training episode has ever ended, so there is no score to judge by.",
+        (f"train/episodes is 0 after {case.env_steps:,} env steps, "
+         f"{case.env_steps / max(1.0, case.number('env.count', 1)):,.0f} per copy",),
+        (to("env.time_limit", 1000),),
+        then="Does step() ever return terminated or truncated?",
+    )  # fmt: skip
+
+
+def time_limit_too_short(case: Case) -> Found | None:
+    """A limit somebody set cuts nearly every episode, and with it what can be scored."""
+    limit, length = case.number("env.time_limit"), case.late("train/length")
+    if not math.isfinite(limit) or not length >= 0.98 * limit or case.threshold is None:
+        return None
+    capped = case.late("rollout/reward_mean") > 0  # else it only ends what was going nowhere
+    if not capped and limit > 100:
+        return None
+    return Found(
+        "The time limit cuts nearly every episode, before the threshold can be scored.",
+        (f"train/length {length:g} at the end, env.time_limit={limit:g}",
+         f"score {at_steps(case, 'train/score')}, threshold {case.threshold:g}"),
+        (to("env.time_limit", None),),
+        then="null takes the environment's own limit; or lower env.threshold.",
+    )  # fmt: skip
+
+
+def threshold_too_low(case: Case) -> Found | None:
+    """Reached before anything was learnt."""
+    scores = case.values("train/score")
+    if case.threshold is None or case.info.get("parent") or not len(scores):
+        return None
+    if not float(scores[0]) >= case.threshold or not case.solved:
+        return None
+    return Found(
+        "The threshold is reached without any learning, so being solved means nothing here.",
+        (f"train/score {float(scores[0]):.4g} on the very first row, threshold "
+         f"{case.threshold:g}", f"env.time_limit={case.setting('env.time_limit')}"),
+        (to("env.time_limit", None),) if case.setting("env.time_limit") else (),
+        then="Raise env.threshold, or mend what changed the scale of the score: a time limit, a "
+        "wrapper.",
+    )  # fmt: skip
+
+
+def unreachable_threshold(case: Case) -> Found | None:
+    """At a ceiling: evaluation after evaluation, every episode scores the same, and lasts longest.
+
+    A score that is stuck because an episode never ends well looks the same but is paid negatively.
+    """
+    last = case.evaluations[-_CEILING_EVALUATIONS:]
+    if case.threshold is None or case.solved or len(last) < _CEILING_EVALUATIONS:
+        return None
+    best = max(max(one["scores"]) for one in case.evaluations)
+    reached = [one for one in case.evaluations if min(one["scores"]) >= best > case.start]
+    paid = case.late("rollout/reward_mean") > 0
+    if len(reached) < 2 or not paid or not best < case.threshold:
+        return None
+    return Found(
+        "The threshold is out of reach: the policy scores the most there seems to be.",
+        (f"{len(reached)} evaluations in which every episode scored {best:g}",
+         f"threshold {case.threshold:g}"),
+        (to("env.threshold", number(best * 0.95)),),
+        then="Is the score cut by a time limit or by a wrapper that clips rewards?",
+    )  # fmt: skip
+
+
+def reward_never_found(case: Case) -> Found | None:
+    """The scene moves, but every episode pays the same: no action has ever made a difference."""
+    scores, last = case.values("train/score"), case.values("train/score_last")
+    quarter = max(1, len(scores) // 4)
+    stuck = len(scores) >= 8 and bool(
+        np.ptp(scores[-quarter:]) <= 0.02 * max(1.0, abs(float(scores[-1])))
+        and np.ptp(last[-quarter:]) == 0
+    )
+    pays = case.late("rollout/reward_mean") <= 0
+    if not (case.constant or (stuck and pays)) or case.highest("obs/std") <= 1e-9:
+        return None
+    since = "in all of the run" if case.constant else "in the last quarter"
+    signals = case.setting("reward.signals")
+    novelty = "reward.signals=[{name: novelty, source: state_count, weight: 1.0}]"
+    more = to("algo.entropy", number(max(0.01, min(0.1, 3 * case.number("algo.entropy", 0.0)))))
+    can_count = not signals and not case.images
+    return Found(
+        "Every episode pays the same: exploration never finds what the reward is for.",
+        (f"every episode scored {float(scores[-1]):.4g} {since} "
+         f"(train/length {case.late('train/length'):g})",
+         f"policy/entropy {case.late('policy/entropy'):.2g} nats at the end"),
+        (novelty if can_count else more,),
+    )  # fmt: skip
+
+
+def eval_below_train(case: Case) -> Found | None:
+    """What sampling does well the most likely action does badly."""
+    recent = case.evaluations[-3:]
+    if len(recent) < 3 or not case.setting("eval.deterministic"):
+        return None
+    steps, scores = case.history.curve("train/score")
+    if len(scores) < 8:
+        return None
+    trained = [float(np.interp(one["env_steps"], steps, scores)) for one in recent]
+    gap = min(t - one["score"] for t, one in zip(trained, recent, strict=True))
+    if not gap > max(0.25 * abs(case.last - case.start), 0.25 * abs(case.last), 2 * case.spread):
+        return None
+    return Found(
+        "Evaluation scores far less than training: the policy needs its own chance moves.",
+        (f"eval/score {recent[-1]['score']:.4g} at {recent[-1]['env_steps']:,} env steps, "
+         f"train/score {trained[-1]:.4g} then", "eval.deterministic=true"),
+        (to("eval.deterministic", False),),
+    )  # fmt: skip
+
+
+def forgotten(case: Case) -> Found | None:
+    """It could do much better once."""
+    gained, lost = case.best - case.start, case.best - case.last
+    if not lost > max(0.5 * gained, 3 * case.spread) or not gained > 2 * case.spread:
+        return None
+    lr = case.number("algo.lr")
+    fading = {"shape": "linear", "start": number(lr), "end": 0.0}
+    fades = isinstance(case.settings.get("algo", {}).get("lr"), dict)
+    change = scaled(case, "algo.lr", 0.3) if fades else to("algo.lr", fading)
+    return Found(
+        "It has forgotten what it could do: the score was much better before.",
+        (f"train/score {case.best:.4g} at its best, {at_steps(case, 'train/score')}",),
+        (change,),
+        then=f"The best weights are kept: {case.run.id}/@best. Also try algo.target_kl=0.02.",
+    )
+
+
+def budget_too_small(case: Case) -> Found | None:
+    budget = case.number("budget.env_steps")
+    if case.info.get("reason") != "budget" or not case.rising or not math.isfinite(budget):
+        return None
+    quarter = max(1e-9, case.gain)
+    left = (case.threshold or case.last) - case.last
+    times = min(_LONGEST_BUDGET, max(2.0, 1 + 1.5 * left / quarter / 4))
+    return Found(
+        "It was still getting better when the budget ran out.",
+        (f"train/score {at_steps(case, 'train/score')}, {case.gain:.3g} more than in the quarter "
+         "before", f"budget.env_steps={budget:,.0f}, threshold {case.threshold}"),
+        (to("budget.env_steps", whole(math.ceil(budget * times / 1000) * 1000)),),
+        then=f"spotter train --resume {case.run.id} with the same change goes on instead of "
+        "starting anew.",
+    )  # fmt: skip
+
+
+def plateau(case: Case) -> Found | None:
+    """No better, not solved, and nobody else has said why."""
+    if case.rising or case.threshold is None or case.info.get("status") == "running":
+        return None
+    if case.history.rows < 20 or case.env_steps < 20_000:
+        return None
+    way = case.way(case.last)
+    entropy = case.number("algo.entropy", 0.0)
+    return Found(
+        "The score has stopped rising below the threshold.",
+        (
+            f"train/score {at_steps(case, 'train/score')}, {way:.0%} of the way to "
+            f"{case.threshold:g}; the last quarter gained {case.gain:.3g}",
+        ),
+        (to("algo.entropy", number(max(0.01, min(0.1, 3 * entropy)))),),
+    )

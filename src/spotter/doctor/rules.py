@@ -1,0 +1,222 @@
+"""The doctor's rules as data: id, level, what it is about, who judges, what it explains.
+
+Causes stand before symptoms: of two problems of one level the earlier one is told first, and one
+that another explains is told as its evidence only. Ids are headings in docs/troubleshooting.md.
+Alerts a run recorded (metrics/rules.py) come on top where no rule explains them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from spotter.doctor import learning, outcome, speed
+from spotter.doctor.case import Case
+from spotter.doctor.found import About, Found, Level
+
+_SLOW: Final = ("score-flat", "plateau", "budget-too-small")
+_STILL: Final = (
+    *("kl-low", "clip-low", "lr-too-low", "explained-variance-low", "actions-do-not-matter"),
+    *_SLOW,
+)
+_WILD: Final = (
+    *("kl-high", "clip-high", "kl-disagreement", "clip-low", "kl-low", "score-falling"),
+    *("entropy-collapse", "action-std-collapse", "action-std-explosion", "dead-units"),
+    *("gradient-explosion", "explained-variance-low", "eval-below-train", "forgotten"),
+    *("reward-never-found", "epochs-too-many", *_SLOW),
+)
+_EVERYTHING: Final = (
+    *_WILD, *_STILL, "lr-too-high", "observation-scale", "reward-too-large", "reward-too-small",
+    "gamma-too-low", "gamma-too-high", "batch-too-small", "updates-too-few",
+    "policy-starts-certain", "unreachable-threshold", "threshold-too-low",
+    "initial-action-mean", "initial-action-std", "weights-blew-up", "clip-too-wide",
+    "clip-too-narrow", "value-dominates", "entropy-too-high", "time-limit-too-short",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One thing the doctor can find."""
+
+    id: str
+    level: Level
+    about: About
+    judge: Callable[[Case], Found | None]
+    then: str
+    """What else to try, one sentence."""
+    explains: tuple[str, ...] = ()
+    """Rules and alerts that need not be told where this one holds."""
+    failing: bool = True
+    """Judged only where the run did not succeed, and there are rows enough to say so."""
+
+
+def _elsewhere(case: Case) -> None:
+    """Judged by playing, in surroundings.py."""
+
+
+PLAYED: Final = (
+    Rule(
+        "environment-broken", "critical", "environment", _elsewhere,
+        "spotter doctor with its address says more; mend it before you tune anything.",
+    ),
+    Rule(
+        "copies-alike", "warning", "environment", _elsewhere,
+        "Let reset(seed=…) call super().reset(seed=seed), and draw from self.np_random only.",
+    ),
+    Rule(
+        "not-repeatable", "info", "environment", _elsewhere,
+        "Draw from self.np_random only; runs with one seed cannot be compared until then.",
+    ),
+    Rule(
+        "observation-uneven", "warning", "environment", _elsewhere,
+        "policy.normalize_obs=bounds where the space has bounds.", ("observation-scale",),
+    ),
+)  # fmt: skip
+"""What is found out by playing the run's environment."""
+
+RULES: Final = (
+    Rule("crashed", "critical", "run", outcome.crashed, "", _EVERYTHING, failing=False),
+    Rule("silent", "critical", "run", outcome.silent, "", _SLOW, failing=False),
+    Rule(
+        "not-finite", "critical", "learning", outcome.not_finite,
+        "Look for NaN or huge numbers in observations and rewards; keep algo.max_grad_norm on.",
+        _EVERYTHING, failing=False,
+    ),
+    Rule(
+        "weights-blew-up", "critical", "learning", outcome.weights_blew_up,
+        "Keep algo.max_grad_norm on; scale rewards.",
+        tuple(name for name in _EVERYTHING if name != "weights-blew-up"),
+    ),
+    Rule("frozen-environment", "critical", "environment", outcome.frozen, "", _EVERYTHING),
+    Rule("episodes-never-end", "critical", "environment", outcome.episodes_never_end, "",
+         failing=False),
+    Rule("time-limit-too-short", "warning", "environment", outcome.time_limit_too_short, "",
+         ("reward-never-found", "unreachable-threshold", *_STILL, "entropy-collapse")),
+    Rule("threshold-too-low", "warning", "environment", outcome.threshold_too_low, "",
+         ("score-flat", "score-falling"), failing=False),
+    Rule("unreachable-threshold", "warning", "environment", outcome.unreachable_threshold, "",
+         ("plateau", "score-flat", "score-falling", "forgotten", "entropy-collapse", "kl-low",
+          "clip-low", "explained-variance-low", "budget-too-small", "kl-high", "eval-below-train")),
+    Rule(
+        "policy-starts-certain", "warning", "learning", learning.starts_certain,
+        "Set policy.normalize_obs where observations are large.",
+        ("initial-action-mean", "initial-action-std", "lr-too-high", *_WILD),
+    ),
+    Rule(
+        "observation-scale", "warning", "learning", learning.observation_scale,
+        "policy.normalize_obs=bounds where the space has bounds.",
+        ("initial-action-mean", "initial-action-std", *_WILD, *_STILL, "updates-too-few"),
+    ),
+    Rule(
+        "value-dominates", "warning", "learning", learning.value_dominates,
+        "policy.shared=false; policy.normalize_values=true.",
+        ("reward-too-large", "gradient-explosion", "eval-below-train", "reward-never-found",
+         "score-falling", "forgotten", *_STILL),
+    ),
+    Rule(
+        "reward-too-large", "warning", "learning", learning.reward_too_large,
+        "reward.normalize=true, or policy.normalize_values=true.",
+        ("gradient-explosion", "eval-below-train", "score-falling", "forgotten", *_STILL),
+    ),
+    Rule(
+        "reward-too-small", "warning", "learning", learning.reward_too_small,
+        "algo.normalize_advantage where the algorithm has it; reward.normalize=true.",
+        (*_STILL, "score-falling", "entropy-collapse", "forgotten"),
+    ),
+    Rule(
+        "clip-too-wide", "warning", "learning", learning.clip_too_wide,
+        "Then lower algo.lr.", ("lr-too-high", *_WILD),
+    ),
+    Rule(
+        "clip-too-narrow", "warning", "learning", learning.clip_too_narrow,
+        "Then look at algo.lr.", ("clip-high", "score-falling", "forgotten", *_STILL),
+    ),
+    Rule(
+        "batch-too-small", "warning", "learning", learning.batch_too_small,
+        "Lower algo.lr if more copies are too expensive.",
+        (*_WILD, *_STILL, "initial-action-mean", "initial-action-std", "lr-too-high"),
+    ),
+    Rule(
+        "lr-too-high", "warning", "learning", learning.lr_too_high,
+        "algo.target_kl=0.02, fewer algo.epochs; a schedule that lets algo.lr fade.", _WILD,
+    ),
+    Rule(
+        "epochs-too-many", "warning", "learning", learning.epochs_too_many,
+        "A larger algo.minibatch, a lower algo.lr, or algo.target_kl=0.02.", _WILD,
+    ),
+    Rule(
+        "network-too-small", "warning", "learning", learning.network_too_small,
+        "For images the encoder comes first: policy.encoder.",
+        ("reward-never-found", "entropy-collapse", "score-falling", "forgotten",
+         "eval-below-train", "dead-units", *_STILL),
+    ),
+    Rule(
+        "updates-too-few", "warning", "learning", learning.updates_too_few,
+        "A larger budget.env_steps, or a higher algo.lr.", (*_STILL, "eval-below-train"),
+    ),
+    Rule(
+        "gamma-too-low", "warning", "learning", learning.gamma_too_low,
+        "algo.lambda nearer to 1 reaches further too.",
+        (*_SLOW, "score-falling", "forgotten", "kl-low", "clip-low", "explained-variance-low",
+         "eval-below-train", "entropy-collapse", "reward-never-found"),
+    ),
+    Rule(
+        "entropy-too-high", "warning", "learning", learning.entropy_too_high,
+        "Let it fade: algo.entropy={shape: linear, start: 0.01, end: 0}.",
+        (*_STILL, "action-std-explosion", "eval-below-train", "gamma-too-high", "score-falling"),
+    ),
+    Rule(
+        "lr-too-low", "warning", "learning", learning.lr_too_low,
+        "Is grad/norm far above algo.max_grad_norm? Then scale rewards.",
+        (*_STILL, "eval-below-train", "score-falling", "reward-never-found"),
+    ),
+    Rule(
+        "eval-below-train", "warning", "learning", outcome.eval_below_train,
+        "Let algo.entropy fade to 0 by a schedule; look at train_only wrappers.",
+        _STILL,
+    ),
+    Rule(
+        "actions-do-not-matter", "warning", "environment", learning.actions_do_not_matter, "",
+        (*_STILL, "score-falling", "initial-action-std", "initial-action-mean"),
+    ),
+    Rule(
+        "dead-units", "warning", "learning", learning.dead_units,
+        "Lower algo.lr, above all at the beginning; policy.norm=layer; dead units stay dead, so "
+        "start anew.",
+        ("entropy-collapse", "kl-high", "kl-low", "clip-low", "reward-never-found",
+         "score-falling", "forgotten", "explained-variance-low", "lr-too-high",
+         "weights-blew-up", *_SLOW),
+    ),
+    Rule(
+        "entropy-collapse", "warning", "learning", learning.entropy_collapse,
+        "Lower algo.lr, or set algo.target_kl=0.02; scale rewards.",
+        ("score-falling", "forgotten", "action-std-collapse", "kl-high",
+         "reward-never-found", *_STILL),
+    ),
+    Rule(
+        "reward-never-found", "warning", "learning", outcome.reward_never_found,
+        "A potential that shows the way (docs/howto/shape-rewards.md), more copies, a higher "
+        "algo.gamma.",
+        ("entropy-collapse", "action-std-collapse", *_STILL),
+    ),
+    Rule(
+        "gamma-too-high", "warning", "learning", learning.gamma_too_high,
+        "algo.lambda=0.95; policy.normalize_values=true.",
+        ("explained-variance-low", *_SLOW, "score-falling"),
+    ),
+    Rule("forgotten", "warning", "learning", outcome.forgotten, "",
+         ("score-falling", "score-flat", "plateau")),
+    Rule("budget-too-small", "warning", "run", outcome.budget_too_small, "",
+         ("score-flat", "plateau", "explained-variance-low")),
+    Rule(
+        "plateau", "warning", "learning", outcome.plateau,
+        "Other seeds first; then algo.gamma, env.count, or a shaped reward.", ("score-flat",),
+    ),
+    Rule("slow-evaluation", "info", "speed", speed.slow_evaluation, "", failing=False),
+    Rule("slow-environment", "info", "speed", speed.slow_environment, "", failing=False),
+    Rule("slow-policy", "info", "speed", speed.slow_policy, "", failing=False),
+    Rule("slow-learning", "info", "speed", speed.slow_learning, "", failing=False),
+    Rule("slow-saving", "info", "speed", speed.slow_saving, "", failing=False),
+    Rule("slow-waiting", "info", "speed", speed.slow_waiting, "", failing=False),
+)  # fmt: skip
+
+BY_ID: Final = {rule.id: rule for rule in (*PLAYED, *RULES)}

@@ -1,0 +1,203 @@
+"""What is wrong with a run: ranked plain sentences, the evidence, and the one change to try first.
+
+`diagnose` reads the run's files only, without torch; with `environment=True` it also tries the
+run's environment, in a process of its own. The rules are in rules.py.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from spotter.doctor import changes
+from spotter.doctor.case import FEWEST_ROWS, Case, Recorded
+from spotter.doctor.found import About, Found, Level
+from spotter.doctor.remedies import remedy
+from spotter.doctor.rules import BY_ID, RULES, Rule
+from spotter.metrics.alerts import PAGE
+from spotter.rundir.run import Run
+
+_ORDER: Final[Mapping[Level, int]] = {"critical": 0, "warning": 1, "info": 2}
+_LASTING: Final = 0.1
+"""An alert that held on fewer of the rows, and is over, is told as a hint only."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong."""
+
+    id: str
+    level: Level
+    sentence: str
+    evidence: tuple[str, ...]
+    overrides: tuple[str, ...]
+    """The one change to try first; empty where no setting helps."""
+    then: str
+    about: About
+
+    @property
+    def link(self) -> str:
+        return f"{PAGE}#{self.id}"
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What the doctor has to say about one run."""
+
+    run: str
+    verdict: str
+    problems: tuple[Problem, ...]
+    """The gravest cause first."""
+    times: Mapping[str, float]
+    """Share of the wall time by part, largest first."""
+    command: str | None
+    """Trains it again with the first change."""
+    not_checked: tuple[str, ...]
+
+    @property
+    def healthy(self) -> bool:
+        return all(problem.level == "info" for problem in self.problems)
+
+
+def diagnose(run: Run, *, environment: bool = False) -> Diagnosis:
+    """Everything the rules find in a run, causes before symptoms."""
+    case = Case(run)
+    played: list[tuple[Rule, Found]] = []
+    if environment and case.config is not None:
+        from spotter.doctor.surroundings import examine
+
+        played = [(BY_ID[name], found) for name, found in examine(case)]
+    else:
+        case.not_checked.append("the environment itself")
+    problems = [*_found(case, played)]
+    problems = _ranked(problems)
+    first = next((one for one in problems if one.overrides and one.about != "speed"), None)
+    return Diagnosis(
+        run=run.id,
+        verdict=_verdict(case, problems),
+        problems=tuple(problems),
+        times=case.times,
+        command=changes.command(case, first.overrides) if first else None,
+        not_checked=tuple(case.not_checked),
+    )
+
+
+def _found(case: Case, played: list[tuple[Rule, Found]]) -> Iterator[Problem]:
+    """Causes, then what they do not explain; `played` is what the environment itself showed."""
+    known = {rule.id for rule, _ in played}
+    judged = [(rule, seen) for rule in RULES if (seen := _judged(case, rule))]
+    found = [*played, *((rule, seen) for rule, seen in judged if rule.id not in known)]
+    told: list[tuple[Rule, Found]] = []
+    explained: dict[str, str] = {}
+    for rule, seen in found:
+        if rule.id in explained:
+            continue
+        told.append((rule, seen))
+        above = {other.id for other, _ in told}  # what was told before is no symptom of this
+        for name in rule.explains:
+            if name not in above:
+                explained.setdefault(name, rule.id)
+    for rule, seen in told:
+        also = [name for name in case.alerts if explained.get(name) == rule.id]
+        yield _problem(case, rule, seen, also)
+    known = {rule.id for rule, _ in found}
+    for alert in case.alerts.values():
+        if alert.id not in explained and alert.id not in known:
+            yield _from_alert(case, alert)
+
+
+def _judged(case: Case, rule: Rule) -> Found | None:
+    if rule.failing and (case.well or case.history.rows < FEWEST_ROWS):
+        return None
+    return rule.judge(case)
+
+
+def _problem(case: Case, rule: Rule, seen: Found, also: list[str] | tuple[str, ...]) -> Problem:
+    evidence = seen.evidence
+    if also:
+        evidence = (*evidence, f"alerts it explains: {', '.join(also)}")
+    return Problem(
+        rule.id,
+        seen.level or rule.level,
+        seen.sentence,
+        evidence,
+        changes.checked(case, seen.overrides),
+        seen.then or rule.then,
+        rule.about,
+    )
+
+
+def _from_alert(case: Case, alert: Recorded) -> Problem:
+    """What the run itself objected to while it trained."""
+    passing = alert.share < _LASTING and not alert.at_end
+    level: Level = "info"
+    if alert.level == "critical":
+        level = "critical"
+    elif alert.level == "warning" and not passing and not case.well:
+        level = "warning"
+    return Problem(
+        alert.id,
+        level,
+        f"The run recorded the alert {alert.id}: {alert.saw}.",
+        (f"on {alert.share:.0%} of the rows, first at {alert.first:,.0f} env steps",),
+        changes.checked(case, remedy(case, alert.id)),
+        f"{alert.advice[:1].upper()}{alert.advice[1:]}.",
+        "speed" if alert.id == "fps-drop" else "learning",
+    )
+
+
+def _ranked(problems: list[Problem]) -> list[Problem]:
+    """The gravest first; among equals, the order in which they were found."""
+    return sorted(problems, key=lambda one: (_ORDER[one.level], one.about == "speed"))
+
+
+def _verdict(case: Case, problems: list[Problem]) -> str:
+    grave = [one for one in problems if one.level != "info"]
+    score = f"score {case.last:.4g}" if case.has("train/score") else "no score yet"
+    if case.solved:
+        state = "Solved"
+    elif case.info.get("status") == "running":
+        state = f"Still training, {score}"
+    else:
+        state = f"Not solved, {score}" if case.threshold is not None else f"Ended with {score}"
+    if grave:
+        more = f" There {_are(len(grave) - 1)} besides." if len(grave) > 1 else ""
+        return f"{state}. {grave[0].sentence}{more}"
+    if case.history.rows < FEWEST_ROWS:
+        return f"{state}; too early to say more: {case.history.rows} updates so far."
+    return f"{state}; nothing is wrong with it that the doctor can see."
+
+
+def _are(number: int) -> str:
+    return "is one more problem" if number == 1 else f"are {number} more problems"
+
+
+# --- for people and for programs -----------------------------------------------------------------
+
+
+def as_text(diagnosis: Diagnosis) -> str:
+    """Plain text: the verdict, then each problem with its evidence and its change."""
+    lines = [f"run {diagnosis.run}", diagnosis.verdict]
+    for place, one in enumerate(diagnosis.problems, 1):
+        lines += ["", f"{place}. {one.level}: {one.sentence} [{one.id}]"]
+        lines += [f"   saw: {line}" for line in one.evidence]
+        if one.overrides:
+            lines.append(f"   try: {' '.join(one.overrides)}")
+        if one.then:
+            lines.append(f"   then: {one.then}")
+        lines.append(f"   read: {one.link}")
+    if diagnosis.times:
+        shares = ", ".join(f"{part} {share:.0%}" for part, share in diagnosis.times.items())
+        lines += ["", f"time: {shares}"]
+    if diagnosis.command:
+        lines += ["", f"first: {diagnosis.command}"]
+    if diagnosis.not_checked:
+        lines += ["", f"not checked: {'; '.join(diagnosis.not_checked)}"]
+    return "\n".join(lines)
+
+
+def as_data(diagnosis: Diagnosis) -> dict[str, Any]:
+    """The same as plain data."""
+    data = asdict(diagnosis) | {"healthy": diagnosis.healthy, "times": dict(diagnosis.times)}
+    for entry, problem in zip(data["problems"], diagnosis.problems, strict=True):
+        entry["link"] = problem.link
+    return data

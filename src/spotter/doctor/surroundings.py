@@ -1,0 +1,179 @@
+"""The environment of a run, played for a moment with the run's own settings.
+
+Asked from outside it runs in a process of its own. Random play shows whether actions matter, seeds
+work, numbers have a sensible size, and whether the threshold can be reached at all.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from spotter.config import EnvConfig
+from spotter.doctor import apart, environments
+from spotter.doctor.case import Case
+from spotter.doctor.changes import number, to
+from spotter.doctor.found import Found
+
+if TYPE_CHECKING:
+    from spotter.envs.checkup import Played
+
+TIMEOUT_S: Final = 120.0
+_STEPS: Final = 400
+_UNEVEN: Final = 1000.0
+
+
+def examine(case: Case) -> list[tuple[str, Found]]:
+    """What playing it has shown, by the id of its rule."""
+    assert case.config is not None
+    env = case.config.env
+    task = {"env": env.model_dump(mode="json", by_alias=True), "threshold": case.threshold}
+    try:
+        answers = apart.ask("spotter.doctor.surroundings", task, TIMEOUT_S)
+    except apart.Failed as error:
+        return [("environment-broken", _broken(str(error), ""))]
+    return [(name, _settled(case, name, _from_data(data))) for name, data in answers]
+
+
+def _settled(case: Case, name: str, found: Found) -> Found:
+    """What is uneven or alike matters only where the run did not do well in spite of it."""
+    milder = name in ("observation-uneven", "copies-alike") and case.well
+    if name == "observation-uneven" and case.setting("policy.normalize_obs"):
+        return Found("Observations are uneven, and normalised.", found.evidence, level="info")
+    return Found(**{**asdict(found), "level": "info"}) if milder else found
+
+
+def _from_data(data: Mapping[str, Any]) -> Found:
+    lists = {key: tuple(data[key]) for key in ("evidence", "overrides")}
+    return Found(**{**data, **lists})
+
+
+def _broken(problem: str, fix: str) -> Found:
+    return Found(
+        "The environment does not work as it should.",
+        (problem,),
+        then=f"{fix[:1].upper()}{fix[1:]}." if fix else "",
+    )
+
+
+# --- in that process ------------------------------------------------------------------------------
+
+
+def look(task: Mapping[str, Any]) -> list[tuple[str, Found]]:
+    """Everything that is noticed about `{env: settings, threshold: score}`."""
+    env = EnvConfig.chosen(task["env"]).from_data(task["env"])
+    finding = environments.examine({"env": task["env"]})
+    if finding.state != "ok":
+        return [("environment-broken", _broken(finding.problem, finding.fix))]
+    found = list(_played(env, finding))
+    reach = _reach(env, task["threshold"])
+    return [*found, ("unreachable-threshold", reach)] if reach else found
+
+
+def _played(env: EnvConfig, finding: environments.Finding) -> Iterator[tuple[str, Found]]:
+    from spotter.envs.checkup import play
+    from spotter.envs.make import Recipe
+
+    game = Recipe(env).build().env
+    try:
+        first = play(game, 3, _STEPS)
+        again = play(game, 3, _STEPS, _turned(game, first.actions))
+        episodes = [_opening(game, seed) for seed in (3, None)]
+    finally:
+        game.close()
+    if finding.seeds and first.equals(again):
+        yield "actions-do-not-matter", _deaf(len(first.actions))
+    if not finding.seeds:
+        text = "the same seed and actions gave another game"
+        yield "not-repeatable", Found("Its seed does not decide the game.", (text,))
+    if not finding.copies_differ and env.count > 1 and not _alike(*episodes):
+        yield "copies-alike", _copies(env)
+    uneven = _uneven(first)
+    if uneven:
+        yield "observation-uneven", uneven
+
+
+def _turned(game: Any, actions: tuple[Any, ...]) -> list[Any]:
+    """Other actions, of the same number."""
+    game.action_space.seed(99)
+    return [game.action_space.sample() for _ in actions]
+
+
+def _opening(game: Any, seed: int | None) -> list[tuple[Any, float]]:
+    """What a few steps of an episode show and pay, with actions that are always the same."""
+    shown, _ = game.reset(seed=seed)
+    seen = [(shown, 0.0)]
+    game.action_space.seed(5)
+    for _ in range(5):
+        shown, reward, ended, cut, _ = game.step(game.action_space.sample())
+        seen.append((shown, float(reward)))
+        if ended or cut:
+            break
+    return seen
+
+
+def _alike(one: list[tuple[Any, float]], other: list[tuple[Any, float]]) -> bool:
+    from spotter.envs.checkup import same
+
+    return len(one) == len(other) and all(map(same, one, other))
+
+
+def _deaf(steps: int) -> Found:
+    return Found(
+        "Actions change nothing: other actions from the same seed gave the very same game.",
+        (f"{steps} random steps played twice, with other actions: all observations and rewards "
+         "are equal",),
+        level="critical",
+        then="Does step() use its action? Is a wrapper or a frozen flag in between?",
+    )  # fmt: skip
+
+
+def _copies(env: EnvConfig) -> Found:
+    return Found(
+        "Parallel copies play the same game: their seeds have no effect, though chance does.",
+        (f"env.count={env.count}: copies with other seeds showed the same, while two episodes of "
+         "one copy differ",),
+    )  # fmt: skip
+
+
+def _uneven(played: "Played") -> Found | None:
+    """Numbers of very different size in one vector; images and dicts are left alone."""
+    shown = played.shown
+    if not all(isinstance(one, np.ndarray) and one.ndim == 1 and one.dtype.kind == "f"
+               for one in shown):  # fmt: skip
+        return None
+    table = np.stack(shown)
+    spread = table.std(axis=0)
+    moving = spread[spread > 0]
+    if len(moving) < 2 or not moving.max() > _UNEVEN * moving.min() or moving.max() < 10:
+        return None
+    most, least = int(spread.argmax()), int(np.where(spread > 0, spread, np.inf).argmin())
+    return Found(
+        "Some numbers of the observation are so large that the network cannot see the others.",
+        (f"number {most} spreads by {spread[most]:.3g}, number {least} by {spread[least]:.2g} "
+         "in random play",),
+        (to("policy.normalize_obs", "running"),),
+    )  # fmt: skip
+
+
+def _reach(env: EnvConfig, threshold: float | None) -> Found | None:
+    """Whether the most that can be scored, where that is known, is below the threshold."""
+    from spotter.envs.base import family
+
+    known = family(env).describe(env).score_range
+    if threshold is None or known is None or not known[1] < threshold:
+        return None
+    return Found(
+        "The threshold is out of reach: the game has no such score.",
+        (f"threshold {threshold:g}, scores from {known[0]:g} to {known[1]:g}",),
+        (to("env.threshold", number(known[1] - 0.05 * (known[1] - known[0]))),),
+        then="Or is env.threshold meant for another protocol of the game?",
+    )
+
+
+if __name__ == "__main__":
+    noticed = look(json.loads(sys.argv[1]))
+    apart.write([(name, asdict(found)) for name, found in noticed], sys.argv[2])

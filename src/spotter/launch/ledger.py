@@ -1,0 +1,306 @@
+"""What agents may spend, and what they have spent: one book per folder of runs.
+
+Every start is written down before its process exists, in a database all servers share, so that
+neither a client that asks twenty times at once nor two servers can exceed what the person allowed.
+A living run counts with its whole budget, an ended one with what it used.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from spotter.launch.local import FOLDER
+from spotter.rundir import identity, process, registry
+from spotter.rundir.files import StorageError
+from spotter.types import UserError
+
+_FILE: Final = "ledger.sqlite"
+_PATIENCE_S: Final = 30
+_STARTING_S: Final = 120
+_TABLE: Final = """
+CREATE TABLE IF NOT EXISTS entries (
+    id INTEGER PRIMARY KEY, key TEXT, wish TEXT, actor TEXT, steps INTEGER, minutes REAL,
+    begun_at INTEGER, time TEXT, host TEXT, server INTEGER, server_start TEXT,
+    pid INTEGER, pid_start TEXT, run TEXT, used_steps INTEGER, used_minutes REAL,
+    problem TEXT DEFAULT '', renewed INTEGER DEFAULT 0
+);
+CREATE UNIQUE INDEX IF NOT EXISTS by_key ON entries (key) WHERE key != '';
+"""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the person allows all agents of one folder together."""
+
+    most_runs: int = 2
+    """At the same time."""
+    most_steps: int = 20_000_000
+    most_minutes: float = 240.0
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A run somebody wants; `text` says all of it, so that two can be told apart."""
+
+    text: str
+    actor: str
+    steps: int
+    minutes: float
+    key: str = ""
+    run: str | None = None
+    """The run that goes on, where it is not a new one."""
+    begun_at: int = 0
+    """Its env steps before."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the book."""
+
+    id: int
+    key: str
+    wish: str
+    actor: str
+    steps: int
+    minutes: float
+    begun_at: int
+    time: str
+    host: str
+    server: int
+    server_start: str
+    pid: int | None
+    pid_start: str
+    run: str | None
+    used_steps: int | None
+    """None while it lives."""
+    used_minutes: float | None
+    problem: str
+    renewed: int
+    """1 once the person has allowed anew: it no longer counts."""
+
+    @property
+    def lives(self) -> bool:
+        """Whether its process runs, or is being started just now."""
+        if self.host != process.host():
+            return identity.age_s(self.time) < 60 * self.minutes + _STARTING_S
+        if self.pid is not None:
+            return _is_same(self.pid, self.pid_start)
+        return _is_same(self.server, self.server_start) and identity.age_s(self.time) < _STARTING_S
+
+
+@dataclass(frozen=True)
+class Spent:
+    """How much of the limits is taken."""
+
+    runs: int
+    steps: int
+    minutes: float
+
+
+class Ledger:
+    """Of one folder of runs; any number of processes may have one open."""
+
+    def __init__(self, runs: Path) -> None:
+        self._path = runs / FOLDER / _FILE
+
+    def reserve(self, wish: Wish, limits: Limits) -> tuple[Entry, bool]:
+        """Write a wish down, and whether it is new: one of the same key is only asked for again.
+
+        `UserError` where it does not fit into the limits.
+        """
+        with self._book() as book:
+            known = self._known(book, wish)
+            if known is not None:
+                return known, False
+            _settle(book)
+            _refuse(wish, limits, _spent(book))
+            row = {
+                "key": wish.key, "wish": wish.text, "actor": wish.actor, "steps": wish.steps,
+                "minutes": wish.minutes, "begun_at": wish.begun_at, "time": identity.now(),
+                "host": process.host(), "server": os.getpid(),
+                "server_start": process.start_of(os.getpid()), "run": wish.run,
+            }  # fmt: skip
+            names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
+            added = book.execute(f"INSERT INTO entries ({names}) VALUES ({marks})", row)
+            return _one(book, int(added.lastrowid or 0)), True
+
+    def _known(self, book: sqlite3.Connection, wish: Wish) -> Entry | None:
+        if not wish.key:
+            return None
+        found = book.execute("SELECT id, wish FROM entries WHERE key = ?", (wish.key,)).fetchone()
+        if found is None:
+            return None
+        if found[1] != wish.text:
+            raise UserError(
+                f"request_key {wish.key!r} was used for something else; take a new key for a new "
+                "request"
+            )
+        return _one(book, int(found[0]))
+
+    def started(self, id: int, pid: int) -> None:
+        """Its process exists."""
+        with self._book() as book:
+            book.execute(
+                "UPDATE entries SET pid = ?, pid_start = ? WHERE id = ?",
+                (pid, process.start_of(pid), id),
+            )
+
+    def became(self, id: int, run: str) -> bool:
+        """Its run exists; whether this is news."""
+        with self._book() as book:
+            changed = book.execute(
+                "UPDATE entries SET run = ? WHERE id = ? AND run IS NULL", (run, id)
+            )
+            return changed.rowcount == 1
+
+    def failed(self, id: int, problem: str) -> None:
+        """It came to nothing: costs nothing, and its key may be used again."""
+        with self._book() as book:
+            book.execute(
+                "UPDATE entries SET problem = ?, key = '', used_steps = 0, used_minutes = 0 "
+                "WHERE id = ?",
+                (problem, id),
+            )
+
+    def entry(self, id: int) -> Entry:
+        with self._book() as book:
+            return _one(book, id)
+
+    def spent(self) -> Spent:
+        """Brought up to date."""
+        if not self._path.exists():
+            return Spent(0, 0, 0.0)
+        with self._book() as book:
+            _settle(book)
+            return _spent(book)
+
+    def renew(self) -> None:
+        """The person allows everything once more; what lives still counts."""
+        with self._book() as book:
+            _settle(book)
+            book.execute("UPDATE entries SET renewed = 1 WHERE used_steps IS NOT NULL")
+
+    @contextmanager
+    def _book(self) -> Iterator[sqlite3.Connection]:
+        """One at a time over all processes; a killed one lets go of it."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self._path, timeout=_PATIENCE_S)) as book:
+                book.isolation_level = None
+                book.execute("BEGIN IMMEDIATE")
+                try:
+                    for statement in filter(None, map(str.strip, _TABLE.split(";"))):
+                        book.execute(statement)
+                    yield book
+                except BaseException:
+                    book.execute("ROLLBACK")
+                    raise
+                book.execute("COMMIT")
+        except (sqlite3.Error, OSError) as error:
+            raise StorageError(f"cannot write {self._path}: {error}") from error
+
+
+def run_of(entry: Entry) -> str | None:
+    """The run an entry has become; looked for where no server lived to write it down."""
+    if entry.run:
+        return entry.run
+    for info in registry.listing().infos:
+        ours = info["host"] == entry.host and info["created"] >= entry.time
+        if ours and (info["pid"] == entry.pid or (entry.pid is None and info["by"] == entry.actor)):
+            return str(info["id"])
+    return None
+
+
+def _one(book: sqlite3.Connection, id: int) -> Entry:
+    return next(entry for entry in _entries(book, "WHERE id = ?", (id,)))
+
+
+def _entries(book: sqlite3.Connection, where: str, values: tuple[Any, ...] = ()) -> list[Entry]:
+    names = list(Entry.__dataclass_fields__)
+    rows = book.execute(f"SELECT {', '.join(names)} FROM entries {where}", values).fetchall()
+    return [Entry(**dict(zip(names, row, strict=True))) for row in rows]
+
+
+def _settle(book: sqlite3.Connection) -> None:
+    """Of what has ended, count what it used instead of what it might have."""
+    for entry in _entries(book, "WHERE used_steps IS NULL"):
+        if not entry.lives or _has_ended(entry):
+            steps, minutes = _used(entry)
+            book.execute(
+                "UPDATE entries SET used_steps = ?, used_minutes = ?, run = ? WHERE id = ?",
+                (steps, minutes, run_of(entry), entry.id),
+            )
+
+
+def _has_ended(entry: Entry) -> bool:
+    """Whether its run says so; the process takes a moment longer to go."""
+    run = run_of(entry)
+    try:
+        info = identity.read(identity.home() / run) if run else None
+    except UserError:
+        return False
+    return info is not None and info["pid"] == entry.pid and info["status"] != "running"
+
+
+def _used(entry: Entry) -> tuple[int, float]:
+    """Never more than was reserved; all of it where the run is gone and cannot tell."""
+    run = run_of(entry)
+    if run is None:
+        return 0, 0.0
+    try:
+        info = identity.read(identity.home() / run)
+    except UserError:
+        return entry.steps, entry.minutes
+    steps = max(0, info["env_steps"] - entry.begun_at)
+    last = max(info["ended"] or "", info["heartbeat"])
+    return min(steps, entry.steps), min(_minutes(entry.time, last), entry.minutes)
+
+
+def _minutes(start: str, end: str) -> float:
+    with suppress(ValueError, TypeError):
+        span = datetime.fromisoformat(end) - datetime.fromisoformat(start).astimezone(UTC)
+        return max(0.0, span.total_seconds() / 60)
+    return 0.0
+
+
+def _spent(book: sqlite3.Connection) -> Spent:
+    living = _entries(book, "WHERE used_steps IS NULL")
+    ended = _entries(book, "WHERE used_steps IS NOT NULL AND renewed = 0")
+    return Spent(
+        runs=len(living),
+        steps=sum(e.steps for e in living) + sum(e.used_steps or 0 for e in ended),
+        minutes=sum(e.minutes for e in living) + sum(e.used_minutes or 0.0 for e in ended),
+    )
+
+
+def _refuse(wish: Wish, limits: Limits, spent: Spent) -> None:
+    if spent.runs >= limits.most_runs:
+        raise UserError(
+            f"{spent.runs} runs of agents are going on and --most-runs is {limits.most_runs}; "
+            "wait for one to end, or stop one"
+        )
+    steps = limits.most_steps - spent.steps
+    if wish.steps > steps:
+        raise UserError(
+            f"this asks for {wish.steps:,} env steps and {max(0, steps):,} of "
+            f"{limits.most_steps:,} are left (--most-steps); give fewer `steps`"
+        )
+    minutes = limits.most_minutes - spent.minutes
+    if wish.minutes > minutes + 1e-9:
+        raise UserError(
+            f"this asks for {wish.minutes:g} minutes and {max(0.0, minutes):.1f} of "
+            f"{limits.most_minutes:g} are left (--most-minutes); give fewer `minutes`"
+        )
+
+
+def _is_same(pid: int, start: str) -> bool:
+    """Alive, and no later process of the same number."""
+    if not process.is_alive(pid):
+        return False
+    now = process.start_of(pid)
+    return not (start and now and start != now)

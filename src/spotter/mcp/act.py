@@ -1,0 +1,361 @@
+"""Tools that act: start, stop, resume, fork, evaluate, note, tag.
+
+Every run is a process of its own that outlasts the server. It is written into the ledger before it
+starts, its budget goes into its config so that it ends by itself, and its events say who wanted it
+and why.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from mcp.server.mcpserver import Context
+from pydantic import Field
+
+from spotter.launch import ledger
+from spotter.launch.ledger import Entry, Wish
+from spotter.launch.local import Launch
+from spotter.mcp import safe
+from spotter.mcp.answers import Answer, clip
+from spotter.mcp.desk import Desk
+from spotter.mcp.look import Address, Overrides, RunName
+from spotter.mcp.see import Checkpoint, checkpoint_name
+from spotter.rundir import identity, story
+from spotter.rundir.run import Run
+from spotter.types import UserError
+
+Ctx = Context[Any, Any]
+
+_USUAL_MINUTES: Final = 30.0
+_PATIENCE_S: Final = 25.0
+_LONG_PATIENCE_S: Final = 600.0
+_LOOK_EVERY_S: Final = 0.2
+_EVALUATE: Final = "spotter.mcp.jobs:evaluate"
+_EVALUATE_S: Final = 300
+_LONGEST_NOTE: Final = 4000
+
+Steps = Annotated[
+    int | None, Field(ge=1, description="Budget in env steps; null: what the config says.")
+]
+Minutes = Annotated[
+    float | None, Field(gt=0, description="Budget in minutes; null: the config's, else 30.")
+]
+Reason = Annotated[
+    str, Field(min_length=3, max_length=500, description="Why, in a sentence; kept with the run.")
+]
+Key = Annotated[
+    str,
+    Field(max_length=100, description="Any text of yours: the same key again starts nothing new."),
+]
+
+
+@dataclass(frozen=True)
+class Act:
+    """The hands."""
+
+    desk: Desk
+
+    def start(
+        self,
+        ctx: Ctx,
+        address: Address,
+        reason: Reason,
+        overrides: Overrides = [],  # noqa: B006  # never changed; the schema wants a list
+        steps: Steps = None,
+        minutes: Minutes = None,
+        request_key: Key = "",
+    ) -> Answer:
+        """Start training in a process of its own; returns the run's id once it has one."""
+        budget = self._budget(address, overrides, steps, minutes)
+        actor = _actor(ctx)
+        asked = {"what": "start", "address": address.strip(), "overrides": overrides}
+        wish = Wish(_text(asked, steps, minutes), actor, *budget.pair, key=request_key)
+        words = [*overrides, *budget.overrides]
+        return self._launched(
+            wish, reason, asked, lambda: self.desk.launcher.start(address, words, reason, actor)
+        )
+
+    def fork(
+        self,
+        ctx: Ctx,
+        run: RunName,
+        reason: Reason,
+        checkpoint: Checkpoint = "@best",
+        address: Annotated[
+            str, Field(description="What to train; empty: the same as the run, settings included.")
+        ] = "",
+        overrides: Overrides = [],  # noqa: B006  # never changed; the schema wants a list
+        steps: Steps = None,
+        minutes: Minutes = None,
+        request_key: Key = "",
+    ) -> Answer:
+        """Start a new run that begins with the weights of another run's checkpoint."""
+        parent = self.desk.select(run)
+        checkpoint = checkpoint_name(checkpoint)
+        base, changes = (address, list(overrides)) if address else self._again(parent, overrides)
+        budget = self._budget(base, changes, steps, minutes)
+        actor = _actor(ctx)
+        source = f"{parent.id}/{checkpoint}"
+        asked = {"what": "fork", "of": source, "address": base, "overrides": changes}
+        wish = Wish(_text(asked, steps, minutes), actor, *budget.pair, key=request_key)
+        words = [*changes, *budget.overrides]
+        return self._launched(
+            wish,
+            reason,
+            asked,
+            lambda: self.desk.launcher.fork(parent, checkpoint, base, words, reason, actor),
+        )
+
+    def resume(
+        self,
+        ctx: Ctx,
+        run: RunName,
+        reason: Reason,
+        overrides: Overrides = [],  # noqa: B006  # never changed; the schema wants a list
+        steps: Annotated[
+            int | None, Field(ge=1, description="So many more env steps; null: up to its budget.")
+        ] = None,
+        minutes: Annotated[float | None, Field(gt=0, description="So many more minutes.")] = None,
+        request_key: Key = "",
+    ) -> Answer:
+        """Go on with a run from its latest checkpoint, also with other settings."""
+        chosen = self.desk.select(run)
+        asked = {"what": "resume", "run": chosen.id, "overrides": overrides}
+        actor, text = _actor(ctx), _text(asked, steps, minutes)
+        safe.check_run(chosen.settings(), self.desk.terms.trust)
+        if not self.desk.terms.trust:
+            safe.check_overrides(overrides)
+        budget, begun_at = _more(chosen, steps, minutes)
+        wish = Wish(text, actor, *budget.pair, request_key, chosen.id, begun_at)
+        words = [*overrides, *budget.overrides]
+        return self._launched(
+            wish, reason, asked, lambda: self.desk.launcher.resume(chosen, words, reason, actor)
+        )
+
+    def stop(self, ctx: Ctx, run: RunName, reason: Reason) -> Answer:
+        """Ask a run to save and stop after this update, as Ctrl-C does."""
+        chosen = self.desk.select(run)
+        self.desk.launcher.stop(chosen)
+        _note_down(chosen, "stop", _actor(ctx), reason)
+        return Answer({"run": chosen.id, "stopping": True, "next": "`status` says when it ended"})
+
+    def evaluate(
+        self,
+        ctx: Ctx,
+        run: RunName,
+        checkpoint: Checkpoint = "@best",
+        episodes: Annotated[
+            int | None,
+            Field(ge=1, le=200, description="So many on test seeds; null: check what is written."),
+        ] = None,
+        reason: Annotated[str, Field(max_length=500)] = "",
+    ) -> Answer:
+        """Play a saved policy again and score it; says whether a written score holds."""
+        chosen = self.desk.select(run)
+        safe.check_run(chosen.settings(), self.desk.terms.trust)
+        selector = f"{chosen.id}/{checkpoint_name(checkpoint)}"
+        found = self.desk.work(_EVALUATE, _EVALUATE_S, selector=selector, episodes=episodes)
+        _note_down(chosen, "evaluate", _actor(ctx), reason, checkpoint=checkpoint, scores=found)
+        return Answer({"run": chosen.id, "checkpoint": checkpoint, "evaluations": found})
+
+    def note(
+        self,
+        ctx: Ctx,
+        run: RunName,
+        text: Annotated[str, Field(min_length=1, max_length=_LONGEST_NOTE)],
+    ) -> Answer:
+        """Write a note into a run: what you saw, concluded, or want to try next."""
+        chosen = self.desk.select(run)
+        chosen.event("note", {"text": text, "by": _actor(ctx)})
+        return Answer({"run": chosen.id, "noted": clip(text, 80)})
+
+    def tag(
+        self,
+        ctx: Ctx,
+        run: RunName,
+        name: Annotated[str, Field(description="A letter, then letters, digits, dots, dashes.")],
+        remove: bool = False,
+        reason: Annotated[str, Field(max_length=500)] = "",
+    ) -> Answer:
+        """Give a run a word to find it by, or take it off."""
+        chosen = self.desk.select(run)
+        if remove:
+            chosen.untag(name)
+        else:
+            chosen.tag(name)
+        what = "untag" if remove else "tag"
+        _note_down(chosen, what, _actor(ctx), reason, tag=name)
+        return Answer({"run": chosen.id, "tags": identity.tags(chosen.folder)})
+
+    # --- budgets ---------------------------------------------------------------------------------
+
+    def _budget(
+        self, address: str, overrides: list[str], steps: int | None, minutes: float | None
+    ) -> "_Budget":
+        """Checked with the rest of the config; what is not given is the config's own."""
+        trust = self.desk.terms.trust
+        given = [f"budget.env_steps={steps}"] if steps else []
+        config = safe.resolved(address, [*overrides, *given], trust).config
+        if config.budget.env_steps is None:
+            raise UserError("this config has no budget of env steps; give `steps`")
+        usual = min(_USUAL_MINUTES, self.desk.terms.limits.most_minutes)
+        return _Budget(config.budget.env_steps, minutes or config.budget.minutes or usual)
+
+    def _again(self, parent: Run, overrides: list[str]) -> tuple[str, list[str]]:
+        from spotter.studio.forms import again
+
+        settings = parent.settings()
+        safe.check_run(settings, self.desk.terms.trust, str(parent.info()["address"]))
+        address, own = again(parent)
+        # its own minutes were counted from its own start
+        return address, [*(o for o in own if not o.startswith("budget.minutes")), *overrides]
+
+    # --- processes -------------------------------------------------------------------------------
+
+    def _launched(
+        self, wish: Wish, reason: str, asked: dict[str, Any], launch: Callable[[], Launch]
+    ) -> Answer:
+        entry, is_new = self.desk.ledger.reserve(wish, self.desk.terms.limits)
+        if not is_new:
+            return self._known(entry)
+        try:
+            started = launch()
+        except BaseException as error:
+            self.desk.ledger.failed(entry.id, str(error))
+            raise
+        self.desk.ledger.started(entry.id, started.process.pid)
+        done = threading.Event()
+        found = _Found()
+        watcher = threading.Thread(
+            target=self._await, args=(entry, started, reason, asked, found, done), daemon=True
+        )
+        watcher.start()
+        done.wait(_PATIENCE_S)
+        if found.problem:
+            raise UserError(f"the run did not start: {found.problem}")
+        return self._told(entry.id, found.run, wish)
+
+    def _await(
+        self, entry: Entry, started: Launch, reason: str, asked: dict[str, Any],
+        found: "_Found", done: threading.Event,
+    ) -> None:  # fmt: skip
+        """Until there is a run to write into, or none will be."""
+        deadline = time.monotonic() + _LONG_PATIENCE_S
+        try:
+            while time.monotonic() < deadline:
+                run, problem = started.run_id(), started.failure()
+                if run is not None:
+                    self.desk.ledger.became(entry.id, run)
+                    what = str(asked["what"])
+                    details = {
+                        key: each for key, each in asked.items() if key not in ("what", "run")
+                    }
+                    budget = {"env_steps": entry.steps, "minutes": entry.minutes}
+                    chosen = Run(self.desk.runs / run)
+                    _note_down(chosen, what, entry.actor, reason, budget=budget, **details)
+                    found.run = run
+                    return
+                if problem is not None:
+                    self.desk.ledger.failed(entry.id, problem)
+                    found.problem = problem
+                    return
+                time.sleep(_LOOK_EVERY_S)
+        finally:
+            done.set()
+            started.process.wait()  # else it would linger in process lists once it has ended
+
+    def _known(self, entry: Entry) -> Answer:
+        """The same request again: whatever has become of the first."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while (run := ledger.run_of(entry)) is None and entry.lives:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(_LOOK_EVERY_S)
+            entry = self.desk.ledger.entry(entry.id)
+        if run is None and not entry.lives:
+            raise UserError(
+                f"the request {entry.key!r} came to nothing: {entry.problem or 'it made no run'}; "
+                "use another request_key to try again"
+            )
+        return Answer({"run": run, "same_request": True, "asked": entry.time[:19]})
+
+    def _told(self, id: int, run: str | None, wish: Wish) -> Answer:
+        spent, most = self.desk.ledger.spent(), self.desk.terms.limits
+        data: dict[str, Any] = {
+            "run": run,
+            "budget": {"env_steps": wish.steps, "minutes": wish.minutes},
+            "left": {
+                "runs": most.most_runs - spent.runs,
+                "env_steps": most.most_steps - spent.steps,
+                "minutes": most.most_minutes - spent.minutes,
+            },
+        }
+        if run is None:
+            data["next"] = "it is still being set up; it will be the newest in `runs`"
+        return Answer(data)
+
+
+@dataclass
+class _Found:
+    run: str | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class _Budget:
+    steps: int
+    """That may be spent."""
+    minutes: float
+    until_steps: int = 0
+    """What the config shall say, where that is not the same: a run that goes on counts from 0."""
+    until_minutes: float = 0.0
+
+    @property
+    def pair(self) -> tuple[int, float]:
+        return self.steps, self.minutes
+
+    @property
+    def overrides(self) -> list[str]:
+        steps, minutes = self.until_steps or self.steps, self.until_minutes or self.minutes
+        return [f"budget.env_steps={steps}", f"budget.minutes={minutes:g}"]
+
+
+def _more(run: Run, steps: int | None, minutes: float | None) -> tuple[_Budget, int]:
+    """What a resume may spend, and where it begins."""
+    if holder := run.trainer():
+        raise UserError(f"run {run.id} is being trained by {holder}")
+    saved = story.checkpoints(run)
+    if not saved:
+        raise UserError(f"run {run.id} has no checkpoint to go on from")
+    begun_at = saved[-1].env_steps
+    own = run.settings().get("budget", {})
+    until = begun_at + steps if steps else own.get("env_steps")
+    if not until:
+        raise UserError("this run has no budget of env steps; give `steps`")
+    if until <= begun_at:
+        raise UserError(
+            f"run {run.id} has spent its budget of {until:,} env steps; give `steps`: how many more"
+        )
+    more = minutes or _USUAL_MINUTES
+    spent = identity.seconds(run.info()) / 60
+    return _Budget(until - begun_at, more, until, spent + more), begun_at
+
+
+def _text(asked: dict[str, Any], steps: int | None, minutes: float | None) -> str:
+    """All of a request, so that the same key for another one is noticed."""
+    return json.dumps({**asked, "steps": steps, "minutes": minutes}, sort_keys=True)
+
+
+def _actor(ctx: Ctx) -> str:
+    """Who asks, as the client introduced itself."""
+    params = ctx.session.client_params
+    name = clip(params.client_info.name, 60) if params else ""
+    printable = "".join(char for char in name if char.isprintable())
+    return f"agent {printable or 'without a name'} via mcp"
+
+
+def _note_down(run: Run, what: str, actor: str, reason: str, **details: Any) -> None:
+    run.event("action", {"what": what, "actor": actor, "reason": reason, **details})

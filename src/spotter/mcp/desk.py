@@ -1,0 +1,81 @@
+"""What every tool works at: the door to the runs, their histories, the launcher, the limits."""
+
+from dataclasses import dataclass, field
+from threading import BoundedSemaphore
+from typing import TYPE_CHECKING, Any, Final
+
+from spotter.launch.ledger import Ledger, Limits
+from spotter.launch.local import Launcher
+from spotter.launch.worker import Worker
+from spotter.rundir import selectors
+from spotter.rundir.door import Door, is_name
+from spotter.rundir.run import Run
+from spotter.types import UserError
+
+if TYPE_CHECKING:
+    from spotter.rundir.history import History
+
+MOST_ANSWER_TOKENS: Final = 8000
+_WAITING: Final = 4
+_REMEMBERED: Final = 16
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the person decided when the server was started."""
+
+    read_only: bool = False
+    trust: bool = False
+    """Whether requests may name packages and files."""
+    answer_tokens: int = MOST_ANSWER_TOKENS
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True)
+class Desk(Door):
+    """One per server."""
+
+    terms: Terms = field(default_factory=Terms)
+    worker: Worker = field(default_factory=Worker)
+    launcher: Launcher = field(init=False)
+    ledger: Ledger = field(init=False)
+    _histories: "dict[str, History]" = field(default_factory=dict)
+    _room: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(_WAITING))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "launcher", Launcher(self.runs))
+        object.__setattr__(self, "ledger", Ledger(self.runs))
+
+    def select(self, selector: str) -> Run:
+        """The run a word means: `@last`, `@best-of:EnvId`, an id or how it begins, a tag."""
+        word, _, _ = selector.partition(":")
+        if not is_name(selector) and word not in ("@last", "@best-of"):
+            raise UserError(
+                f"{selector[:60]!r} names no run; write @last, @last:EnvId, @best-of:EnvId, an id "
+                "or how it begins, or a tag"
+            )
+        return self.run_of(selectors.choose(selector, self.infos()))
+
+    def history(self, run: Run) -> "History":
+        """Read on from where the last look ended."""
+        from spotter.rundir.history import History
+
+        known = self._histories.pop(run.id, None) or History(run.metrics_path)
+        self._histories[run.id] = known  # the one used last comes last
+        while len(self._histories) > _REMEMBERED:
+            self._histories.pop(next(iter(self._histories)), None)
+        return known.refresh()
+
+    def work(self, function: str, timeout_s: float, /, **arguments: Any) -> Any:
+        """Have the worker process do something that needs torch; few may wait for it at once."""
+        if not self._room.acquire(blocking=False):
+            raise UserError(f"{_WAITING} requests are being computed already; ask again later")
+        try:
+            return self.worker.submit(function, **arguments).result(timeout_s)
+        except TimeoutError:
+            self.worker.close()  # it would keep everybody else waiting
+            raise UserError(
+                f"this took longer than {timeout_s:g} s and was given up; ask for less"
+            ) from None
+        finally:
+            self._room.release()

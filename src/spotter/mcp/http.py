@@ -1,0 +1,107 @@
+"""The server over HTTP: on the loopback unless told otherwise, and never without its token."""
+
+import os
+import secrets
+import socket
+from typing import Final
+from urllib.parse import urlsplit
+
+import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from spotter.mcp.server import Server
+from spotter.studio.security import SHORTEST_TOKEN, Door
+from spotter.types import UserError
+
+TOKEN_VARIABLE: Final = "SPOTTER_TOKEN"
+PATH: Final = "/mcp"
+
+
+class Gate:
+    """Before everything else: the name this machine is called by, the page that asks, the token."""
+
+    def __init__(self, app: ASGIApp, door: Door) -> None:
+        self._app, self._door = app, door
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            refusal = self._refusal(_headers(scope))
+            await (refusal or self._app)(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1008, "reason": "refused"})
+
+    def _refusal(self, headers: dict[str, str]) -> PlainTextResponse | None:
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if not self._door.knows(_name(host)):
+            return PlainTextResponse(f"not known here by the name {host[:80]!r}", 403)
+        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+            return PlainTextResponse("no requests from other pages", 403)
+        scheme, _, offered = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not self._door.admits(offered.strip()):
+            asks = {"www-authenticate": "Bearer"}
+            return PlainTextResponse("a bearer token is needed", 401, headers=asks)
+        return None
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    """A header sent twice is joined, and then fits nothing we know."""
+    found: dict[str, str] = {}
+    for key, value in scope["headers"]:
+        name, text = key.decode("latin-1").lower(), value.decode("latin-1")
+        found[name] = f"{found[name]}; {text}" if name in found else text
+    return found
+
+
+def _name(host: str) -> str:
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def token() -> tuple[str, bool]:
+    """The person's own from the environment, or a new one; whether it is new."""
+    own = os.environ.get(TOKEN_VARIABLE, "")
+    if own and len(own) < SHORTEST_TOKEN:
+        raise UserError(f"{TOKEN_VARIABLE} must have at least {SHORTEST_TOKEN} characters")
+    return own or secrets.token_urlsafe(24), not own
+
+
+def application(server: Server, door: Door) -> ASGIApp:
+    """The whole of it, for any ASGI server."""
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the gate does
+    app = server.streamable_http_app(streamable_http_path=PATH, transport_security=unchecked)
+    return Gate(app, door)
+
+
+def serve(server: Server, host: str, port: int) -> None:
+    """Until Ctrl-C; prints the address, and the token where it is new."""
+    secret, is_new = token()
+    door = Door.at(host, secret)
+    listening = _listen(host, port)
+    name = f"[{host}]" if ":" in host else host
+    print(f"Spotter MCP: http://{name}:{listening.getsockname()[1]}{PATH}", flush=True)
+    said = secret if is_new else f"the one in {TOKEN_VARIABLE}"
+    print(f"bearer token: {said}", flush=True)
+    config = uvicorn.Config(
+        application(server, door), log_level="warning", timeout_graceful_shutdown=1, lifespan="on"
+    )
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    if os.name != "nt":  # there it would let two servers share the port
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(128)
+    except (OSError, OverflowError) as error:
+        listening.close()
+        raise UserError(f"cannot listen on {host}:{port}: {error}; try another --port") from error
+    return listening

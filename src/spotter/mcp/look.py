@@ -1,0 +1,269 @@
+"""Tools that look around: what can be trained, with which settings, and what was trained."""
+
+import shlex
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from spotter.config.catalogue import Entry, entries
+from spotter.mcp import safe
+from spotter.mcp.answers import Answer, clip
+from spotter.mcp.desk import Desk
+from spotter.plugins import did_you_mean, names
+from spotter.rundir import query as queries
+from spotter.rundir.identity import Info, seconds
+from spotter.rundir.run import Run
+from spotter.rundir.selectors import value
+from spotter.types import UserError
+
+RUN: Final = "@last, @last:EnvId, @best-of:EnvId, an id or how it begins, or a tag."
+RunName = Annotated[str, Field(description=RUN)]
+Address = Annotated[str, Field(description="EnvId:variant as `envs` lists it, or a bare EnvId.")]
+Overrides = Annotated[
+    list[str],
+    Field(description="Settings by dotted name, e.g. algo.lr=3e-4; values are YAML."),
+]
+Limit = Annotated[int, Field(ge=1, le=500, description="At most so many.")]
+
+
+@cache
+def _recipes() -> tuple[Entry, ...]:
+    """Looked up once: it reads every recipe."""
+    return tuple(entries())
+
+
+@dataclass(frozen=True)
+class Look:
+    """The desk's catalogue and register."""
+
+    desk: Desk
+
+    def envs(
+        self,
+        find: Annotated[str, Field(description="Words that must occur, e.g. `lunar ppo`.")] = "",
+        limit: Limit = 40,
+    ) -> Answer:
+        """Environments and recipe variants that can be started, with budget and promised score."""
+        words = find.lower().split()
+        known = _recipes()
+        found = [entry for entry in known if all(word in entry.text for word in words)]
+        if not found:
+            addresses = sorted({entry.address.partition(":")[0] for entry in known})
+            raise UserError(f"no recipe matches '{find[:60]}'{did_you_mean(find, addresses)}")
+        rows = [_recipe(entry) for entry in found[:limit]]
+        data: dict[str, Any] = {"recipes": rows, "matching": len(found), "algos": names("algos")}
+        return Answer(data, {"recipes": "first"}, "use find")
+
+    def config(
+        self,
+        address: Annotated[
+            str, Field(description="EnvId:variant as `envs` lists it; empty with `run`.")
+        ] = "",
+        overrides: Overrides = [],  # noqa: B006  # never changed; the schema wants a list
+        run: Annotated[str, Field(description=f"Instead: what a run was trained with. {RUN}")] = "",
+        match: Annotated[
+            str, Field(description="Settings whose name holds this, with their meaning.")
+        ] = "",
+        full: Annotated[bool, Field(description="Every setting, not only those written.")] = False,
+    ) -> Answer:
+        """The config a request stands for, and where each setting comes from; checks overrides."""
+        if bool(address) == bool(run):
+            raise UserError("give either `address` or `run`")
+        if run:
+            return _of_run(self.desk.select(run), match, full, self.desk.terms.trust)
+        from spotter.studio.forms import settings
+
+        resolved = safe.resolved(address, overrides, self.desk.terms.trust)
+        rows = []
+        for one in settings(resolved):
+            if match.lower() in one.name.lower() and (full or match or one.origin != "default"):
+                row: dict[str, Any] = {"name": one.name, "value": one.value, "from": one.origin}
+                if match:
+                    row |= {"about": one.about, "choices": list(one.choices)}
+                rows.append({key: each for key, each in row.items() if each})
+        data: dict[str, Any] = {"address": resolved.address, "about": resolved.description}
+        if resolved.expect:
+            data["promise"] = resolved.expect.model_dump()
+        data["settings"] = rows
+        return Answer(data, {"settings": "first"}, "use match")
+
+    def runs(
+        self,
+        query: Annotated[
+            str,
+            Field(description="Words and columns that must fit: `cartpole solved=true score>100`."),
+        ] = "",
+        sort: Annotated[
+            str, Field(description="A column: created, score, best, env_steps, seconds, seed, …")
+        ] = "created",
+        ascending: bool = False,
+        limit: Limit = 20,
+        best: Annotated[
+            bool, Field(description="By score instead: the best run first, of one environment.")
+        ] = False,
+    ) -> Answer:
+        """Runs in the folder, also those started by hand; newest first unless sorted."""
+        try:
+            words = shlex.split(query)
+        except ValueError as error:
+            raise UserError(f"query: {error}") from None
+        infos = queries.matching(self.desk.infos(), words)
+        by_score = sorted(infos, key=value, reverse=True) if best else None
+        infos = by_score or _sorted(infos, sort, ascending)
+        data = {"runs": [row(info) for info in infos[:limit]], "matching": len(infos)}
+        if problems := self.desk.problems():
+            data["unreadable"] = [clip(problem, 120) for problem in problems.values()][:5]
+        return Answer(data, {"runs": "first"}, "narrow the query")
+
+    def compare(
+        self, runs: Annotated[list[str], Field(min_length=2, max_length=20, description=RUN)]
+    ) -> Answer:
+        """Outcomes of runs with intervals, what speaks against comparing, settings that differ."""
+        from spotter.rundir import compare
+
+        chosen = list({run.id: run for run in map(self.desk.select, runs)}.values())
+        if len(chosen) < 2:
+            raise UserError("compare needs two different runs or more")
+        for run in chosen:
+            safe.check_run(run.settings(), self.desk.terms.trust)
+        outcomes = [compare.outcome(run) for run in chosen]
+        data: dict[str, Any] = {"runs": [_outcome(outcome) for outcome in outcomes]}
+        data["over_seeds"] = [
+            {
+                "recipe": group.outcomes[0].info["address"],
+                "seeds": sorted(one.info["seed"] for one in group.outcomes),
+                "score": group.score.mean,
+                "plus_minus": group.score.half,
+            }
+            for group in compare.groups(outcomes)
+        ]
+        data["warnings"] = compare.warnings(outcomes)
+        differing = compare.differing([run.settings() for run in chosen])
+        data["settings"] = [{"name": name, "values": v} for name, v in differing.items()]
+        return Answer(data, {"settings": "first"}, "compare fewer runs")
+
+    def diff(self, run: RunName, other: RunName) -> Answer:
+        """Settings and library versions in which two runs differ."""
+        from spotter.rundir.compare import differing
+
+        pair = [self.desk.select(run), self.desk.select(other)]
+        settings = differing([one.settings() for one in pair])
+        versions = differing([one.info()["versions"] for one in pair])
+        data = {
+            "runs": [one.id for one in pair],
+            "settings": [{"name": name, "values": v} for name, v in settings.items()],
+            "versions": [{"name": name, "values": v} for name, v in versions.items()],
+        }
+        return Answer(data, {"settings": "first", "versions": "first"})
+
+    def limits(self) -> Answer:
+        """What this server may do, what of the budget is spent, and by how many runs."""
+        terms, spent = self.desk.terms, self.desk.ledger.spent()
+        most = terms.limits
+        data = {
+            "mode": "read-only" if terms.read_only else "may act",
+            "runs_going": {"now": spent.runs, "most": most.most_runs},
+            "env_steps": {"spent_or_reserved": spent.steps, "most": most.most_steps},
+            "minutes": {"spent_or_reserved": spent.minutes, "most": most.most_minutes},
+            "answer_tokens": terms.answer_tokens,
+        }
+        return Answer(data)
+
+
+def _recipe(entry: Entry) -> dict[str, Any]:
+    if entry.problem:
+        return {"address": entry.address, "problem": clip(entry.problem)}
+    return {
+        "address": entry.address,
+        "algo": entry.algo,
+        "env_steps": entry.env_steps,
+        "promised_score": entry.score,
+        "about": clip(entry.description, 160),
+    }
+
+
+def _of_run(run: Run, match: str, full: bool, trust: bool) -> Answer:
+    from spotter.config.dump import flow
+    from spotter.config.tree import value_at
+    from spotter.rundir.report import reproduce
+
+    info, settings = run.info(), run.settings()
+    safe.check_run(settings, trust, str(info["address"]))
+    recipe = reproduce.recipe(info, settings, changed=False)
+    data: dict[str, Any] = {"run": run.id, "address": recipe.address, "command": recipe.command}
+    if full or match:
+        found = [path for path in _leaves(settings) if match.lower() in ".".join(path).lower()]
+        data["settings"] = [
+            {"name": ".".join(path), "value": flow(value_at(settings, path))} for path in found
+        ]
+    else:
+        data["settings"] = [
+            {"name": one.setting, "value": one.after, "recipe_says": one.before}
+            for one in recipe.own
+        ]
+    return Answer(data, {"settings": "first"}, "use match")
+
+
+def _leaves(data: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Two levels deep, as config.yaml is written."""
+    if isinstance(data, dict) and data and len(path) < 2:
+        return [leaf for key, inner in data.items() for leaf in _leaves(inner, (*path, str(key)))]
+    return [path]
+
+
+def _sorted(infos: list[Info], column: str, ascending: bool) -> list[Info]:
+    if column not in queries.COLUMNS:
+        raise UserError(f"'{column[:40]}' is no column{did_you_mean(column, queries.COLUMNS)}")
+    of = queries.COLUMNS[column].of
+    there = [info for info in infos if of(info) is not None]
+    missing = [info for info in infos if of(info) is None]
+    return [*sorted(there, key=of, reverse=not ascending), *missing]
+
+
+def row(info: Info) -> dict[str, Any]:
+    """A run in a list; what is empty is left out."""
+    data = {
+        "id": info["id"],
+        "recipe": info["address"],
+        "seed": info["seed"],
+        "status": state(info),
+        "reason": info["reason"],
+        "env_steps": info["env_steps"],
+        "score": info["score"],
+        "best_eval": info["best"],
+        "solved": info["solved"],
+        "steps_to_threshold": info["steps_to_threshold"],
+        "minutes": seconds(info) / 60,
+        "created": info["created"][:16],
+        "by": info["by"],
+        "tags": info["tags"],
+        "parent": (info["parent"] or {}).get("run"),
+        "why": clip(str(info["why"]), 120),
+    }
+    return {key: each for key, each in data.items() if each not in (None, "", [])}
+
+
+def state(info: Info) -> str:
+    """As run.json says, but a run whose process is gone or silent is dead."""
+    return "dead" if info["status"] == "silent" else str(info["status"])
+
+
+def _outcome(outcome: Any) -> dict[str, Any]:
+    info, score = outcome.info, outcome.score
+    return {
+        "id": info["id"],
+        "recipe": info["address"],
+        "seed": info["seed"],
+        "status": state(info),
+        "score": score.mean if score else None,
+        "plus_minus_95": score.half if score else None,
+        "episodes": score.count if score else 0,
+        "held_out_seeds": outcome.seeds,
+        "solved": info["solved"],
+        "steps_to_threshold": outcome.steps_to_threshold,
+        "env_steps": info["env_steps"],
+        "minutes": outcome.seconds / 60,
+        "fps": outcome.fps,
+    }

@@ -1,0 +1,140 @@
+"""What an agent may name. A setting that imports code or opens files needs the person's trust.
+
+Checked on the text of a request, before the config is resolved: resolving imports plug-ins.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from spotter import plugins
+from spotter.config import Resolved, recipes, tree
+from spotter.config.overrides import edit, parse
+from spotter.launch.local import checked
+from spotter.types import UserError
+
+_TRUST: Final = "the person can allow it by starting `spotter mcp` with --trust"
+_OPENS_FILES: Final = (("env", "wad"), ("env", "folder"))
+_PLAIN_ID: Final = re.compile(r"[A-Za-z0-9_][\w.+-]*(/[A-Za-z0-9_][\w.+-]*)*", re.ASCII)
+_PLAIN_WORD: Final = re.compile(r"[\w +-]*", re.ASCII)
+_MAY_HOLD_SLASHES: Final = (("env", "id"), ("plateau", "monitor"))
+_MOST: Final = {
+    "env.count": 4096,
+    "env.workers": 64,
+    "eval.episodes": 1000,
+    "threads": 256,
+}
+"""Beyond these a single step or evaluation could outgrow the machine or the budget of minutes."""
+_MOST_OVERRIDES: Final = 100
+_LONGEST_OVERRIDE: Final = 500
+
+Path = tuple[str | int, ...]
+
+
+def resolved(address: str, overrides: Sequence[str], trust: bool) -> Resolved:
+    """What a request stands for; refused if it could reach beyond the recipes."""
+    if not trust:
+        _check_address(address.strip())
+        check_overrides(overrides)
+    found = checked(address, overrides)
+    _check_sizes(found.config.as_data())
+    return found
+
+
+def check_overrides(overrides: Sequence[str]) -> None:
+    """Refuse settings that name code or files."""
+    if len(overrides) > _MOST_OVERRIDES or any(len(o) > _LONGEST_OVERRIDE for o in overrides):
+        raise UserError(
+            f"at most {_MOST_OVERRIDES} overrides of {_LONGEST_OVERRIDE} characters each"
+        )
+    written: dict[str, Any] = {}
+    for path, value in parse(overrides):
+        written = edit(written, path, value)
+    _check_names(written)
+    for place, text in _texts(written):
+        _check_text(place, text)
+
+
+def check_run(settings: Mapping[str, Any], trust: bool, address: str = "") -> None:
+    """A run may come from a stranger: to read its config is to import what that names."""
+    if not trust:
+        _check_names(settings)
+        if address:
+            _check_address(address)
+
+
+def _check_address(address: str) -> None:
+    """`package:EnvId` and `EnvId:package.module` import what they name."""
+    name, colon, variant = address.partition(":")
+    if name in recipes.files():
+        return
+    if not colon:
+        _check_id("address", name)
+        return
+    checked(name)  # says what is near if there is no such environment
+    if variant not in plugins.names("algos"):
+        raise UserError(plugins.unknown("algos", variant))
+
+
+def _check_names(data: Mapping[str, Any]) -> None:
+    """Every place where a name picks a plug-in."""
+    for path, kind in ((("env", "family"), "envs"), (("algo", "name"), "algos")):
+        _check_plugin(kind, tree.value_at(data, path), tree.dotted(path))
+    encoder = tree.value_at(data, ("policy", "encoder"))
+    if encoder != "auto":
+        _check_plugin("nets", encoder, "policy.encoder")
+    for path, key, kind in (
+        (("env", "wrappers"), "name", "wrappers"),
+        (("reward", "signals"), "source", "signals"),
+    ):
+        listed = tree.value_at(data, path)
+        for item in listed if isinstance(listed, list) else ():
+            if isinstance(item, Mapping):
+                _check_plugin(kind, item.get(key), f"{tree.dotted(path)} {key}")
+    _check_id("env.id", tree.value_at(data, ("env", "id")))
+
+
+def _check_plugin(kind: str, name: Any, where: str) -> None:
+    """Text that is no known name; anything but text is refused by the config itself."""
+    if isinstance(name, str) and name and name not in plugins.names(kind):
+        hint = f"; {_TRUST}" if "." in name else ""
+        raise UserError(f"{where}: {plugins.unknown(kind, name[:80])}{hint}")
+
+
+def _check_id(where: str, id: Any) -> None:
+    if isinstance(id, str) and id and not _PLAIN_ID.fullmatch(id):
+        raise UserError(
+            f"{where}: {id[:80]!r} is not the plain id of an environment, such as CartPole-v1; "
+            f"{_TRUST}"
+        )
+
+
+def _texts(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _texts(inner, (*path, str(key)))
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from _texts(inner, (*path, place))
+
+
+def _check_text(path: Path, text: str) -> None:
+    where = tree.dotted(path)
+    if path[:2] in _OPENS_FILES and text:
+        raise UserError(f"{where} opens files; {_TRUST}")
+    if "kwargs" in path and (not _PLAIN_WORD.fullmatch(text) or path[:2] == ("env", "wrappers")):
+        raise UserError(f"{where}: {text[:80]!r} may name a file or code; {_TRUST}")
+    if path not in _MAY_HOLD_SLASHES and re.search(r"[/\\~\x00]|\.\.", text):
+        raise UserError(f"{where}: {text[:80]!r} looks like a path; {_TRUST}")
+
+
+def _check_sizes(data: Mapping[str, Any]) -> None:
+    for name, most in _MOST.items():
+        value = tree.value_at(data, tuple(name.split(".")))
+        if isinstance(value, int) and value > most:
+            raise UserError(f"{name}={value} is more than the {most} allowed from here")
+    widths = tree.value_at(data, ("policy", "hidden")) or ()
+    if len(widths) > 16 or any(width > 8192 for width in widths):
+        raise UserError("policy.hidden: at most 16 layers of 8,192 units from here")

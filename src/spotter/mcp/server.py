@@ -1,0 +1,163 @@
+"""The server: every tool with its annotations, the prompts, and what becomes of mistakes."""
+
+import functools
+import importlib.util
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.prompts import Prompt
+from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp.types import Tool as ListedTool
+from pydantic import ValidationError
+
+from spotter import __version__
+from spotter.launch.worker import WorkerError
+from spotter.mcp import answers
+from spotter.mcp.act import Act
+from spotter.mcp.answers import Answer
+from spotter.mcp.desk import Desk, Terms
+from spotter.mcp.look import Look
+from spotter.mcp.see import See
+from spotter.mcp.watch import Watch
+from spotter.plugins import did_you_mean
+from spotter.rundir.files import StorageError
+from spotter.rundir.identity import FOLDER_VARIABLE
+from spotter.types import UserError
+
+INSTRUCTIONS: Final = """\
+Spotter trains reinforcement-learning agents. Runs live in processes of their own and outlast this \
+server. Look first: `envs` (what can be trained), `runs`, `status`, `history`, `diagnose`, \
+`digest`. Then act, one change at a time: `start` or `fork` with `overrides`, a small budget, a \
+reason and a request_key; watch with `status`; judge with `compare` on scores of held-out seeds. \
+`limits` says what is left. A run is named by @last, @best-of:EnvId, its id or a tag."""
+_READING: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+_ACTING: Final = ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
+)
+_KEYED: Final = ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+_STOPPING: Final = ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
+)
+
+
+_FREE_TEXT: Final = ("text", "reason", "overrides")
+_LONGEST_NAME: Final = 300
+"""Names are looked up by likeness, which takes long for endless ones."""
+
+Tool = Callable[..., Answer]
+
+
+class Server(MCPServer[Any]):
+    """Answers a wrong name or argument in one sentence, with the nearest right one."""
+
+    async def list_tools(self) -> list[ListedTool]:
+        """Without the titles pydantic gives every argument: they say nothing and cost tokens."""
+        found = await super().list_tools()
+        for tool in found:
+            for schema in (tool.input_schema, *tool.input_schema.get("properties", {}).values()):
+                schema.pop("title", None)
+        return found
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        tools = {tool.name: tool.input_schema for tool in await self.list_tools()}
+        if name not in tools:
+            return answers.mistake(
+                f"there is no tool '{name[:60]}'{did_you_mean(name[:60], tools)}"
+            )
+        known = tools[name].get("properties", {})
+        for key, value in arguments.items():
+            if key not in known:
+                hint = did_you_mean(key[:60], known)
+                return answers.mistake(f"{name} has no argument '{key[:60]}'{hint}")
+            if key not in _FREE_TEXT and _longest(value) > _LONGEST_NAME:
+                return answers.mistake(f"`{key}` holds a text of over {_LONGEST_NAME} characters")
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                return answers.mistake(f"{name}: {_wrong(error.__cause__)}")
+            raise
+
+
+def build(runs: Path, terms: Terms | None = None) -> tuple[Server, Desk]:
+    """The server over a folder of runs, and the desk to close when it ends."""
+    runs = runs.resolve()
+    os.environ[FOLDER_VARIABLE] = str(runs)  # for everything that asks `home()`, children too
+    desk = Desk(runs, terms or Terms())
+    server = Server(
+        "spotter",
+        title="Spotter",
+        instructions=INSTRUCTIONS,
+        version=__version__,
+        log_level="ERROR",
+        subscriptions=False,
+    )
+    for tool, annotations in tools(desk):
+        server.add_tool(
+            _guarded(tool, desk.terms.answer_tokens),
+            name=tool.__name__,
+            annotations=annotations,
+            structured_output=False,
+        )
+    _add_prompts(server)
+    return server, desk
+
+
+def _add_prompts(server: Server) -> None:
+    if importlib.util.find_spec("spotter.mcp.prompts") is None:
+        return
+    prompts = importlib.import_module("spotter.mcp.prompts").PROMPTS
+    for name, title, description, _, function in prompts:  # arguments are those of the function
+        server.add_prompt(Prompt.from_function(function, name, title, description))
+
+
+def tools(desk: Desk) -> Iterator[tuple[Tool, ToolAnnotations]]:
+    """Every tool these terms allow."""
+    look, watch, see, act = Look(desk), Watch(desk), See(desk), Act(desk)
+    reading: list[Tool] = [
+        look.envs, look.config, look.runs, look.compare, look.diff, look.limits,
+        watch.status, watch.metrics, watch.history, watch.alerts, watch.log, watch.checkpoints,
+        watch.diagnose, watch.digest, see.frames, see.chart, see.audit, see.actions,
+    ]  # fmt: skip
+    keyed: list[Tool] = [act.start, act.resume, act.fork]
+    acting: list[Tool] = [act.evaluate, act.note, act.tag]
+    yield from ((tool, _READING) for tool in reading)
+    yield see.episode, _READING if desk.terms.read_only else _ACTING
+    if not desk.terms.read_only:
+        yield from ((tool, _KEYED) for tool in keyed)
+        yield act.stop, _STOPPING
+        yield from ((tool, _ACTING) for tool in acting)
+
+
+def _guarded(tool: Tool, limit: int) -> Callable[..., CallToolResult]:
+    """A user's mistake becomes a sentence for the model; everything else stays in the log."""
+
+    @functools.wraps(tool)
+    def call(*args: Any, **kwargs: Any) -> CallToolResult:
+        try:
+            return answers.result(tool(*args, **kwargs), limit)
+        except (UserError, StorageError, WorkerError) as error:
+            return answers.mistake(str(error))
+
+    return call
+
+
+def _longest(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    return max(map(_longest, value), default=0) if isinstance(value, list) else 0
+
+
+def _wrong(error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"]))
+    rest = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    return f"`{where}`: {first['msg']}{rest}"

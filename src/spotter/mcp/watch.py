@@ -1,0 +1,322 @@
+"""Tools that watch one run: how it is doing, its numbers, warnings, log and checkpoints."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import Field
+
+from spotter import plugins
+from spotter.launch.local import tail
+from spotter.mcp.answers import Answer, as_text, clip, plain
+from spotter.mcp.desk import Desk
+from spotter.mcp.look import RUN, RunName, state
+from spotter.plugins import did_you_mean
+from spotter.rundir import identity, lock, process, story
+from spotter.rundir.files import read_json
+from spotter.rundir.run import Run
+from spotter.types import UserError
+
+if TYPE_CHECKING:
+    from spotter.metrics.spec import Catalogue
+    from spotter.rundir.history import Doubles, History
+
+_SCORES: Final = ("train/score", "eval/score")
+_MOST_RUNS: Final = 50
+_LOG_BYTES: Final = 1 << 18
+_FEWEST_TOKENS: Final = 400
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Over the shoulder of whoever trains."""
+
+    desk: Desk
+
+    def status(self, run: RunName = "@last") -> Answer:
+        """How a run is doing: progress, time left, whether its process lives, score, alerts."""
+        chosen = self.desk.select(run)
+        info, history = chosen.info(), self.desk.history(chosen)
+        data: dict[str, Any] = {"id": chosen.id, "recipe": info["address"], "seed": info["seed"]}
+        data |= _health(self.desk, chosen, info)
+        data |= _progress(chosen, info, history)
+        data["score"] = {
+            "test": info["score"],
+            "best_eval": info["best"],
+            "solved": info["solved"],
+            **{key: history.last(key) for key in _SCORES if key in history},
+        }
+        data["alerts"] = _raised(chosen)
+        data |= {"tags": info["tags"], "by": info["by"], "why": clip(str(info["why"]))}
+        return Answer(data, {"alerts": "first"})
+
+    def metrics(
+        self,
+        run: RunName = "@last",
+        match: Annotated[str, Field(description="Only names that hold this.")] = "",
+    ) -> Answer:
+        """Which metrics a run has, what they mean, their unit and which way is better."""
+        chosen = self.desk.select(run)
+        history = self.desk.history(chosen)
+        catalogue = _catalogue(chosen)
+        rows = []
+        for key in _keys(history):
+            if match.lower() in key.lower():
+                spec = catalogue.find(key)
+                row: dict[str, Any] = {"name": key, "last": history.last(key)}
+                if spec:
+                    row |= {"about": spec.meaning, "unit": spec.unit, "better": spec.better}
+                rows.append({name: each for name, each in row.items() if each not in (None, "")})
+        return Answer({"run": chosen.id, "metrics": rows}, {"metrics": "first"}, "use match")
+
+    def history(
+        self,
+        metrics: Annotated[
+            list[str], Field(min_length=1, max_length=20, description="Names from `metrics`.")
+        ] = ["train/score"],  # noqa: B006  # never changed; the schema wants a list
+        run: RunName = "@last",
+        since: Annotated[float | None, Field(description="First env step.")] = None,
+        until: Annotated[float | None, Field(description="Last env step.")] = None,
+        tokens: Annotated[
+            int, Field(ge=_FEWEST_TOKENS, description="Budget of the answer, in tokens.")
+        ] = 1500,
+    ) -> Answer:
+        """Curves within a token budget: trend, extremes, plateau, and points that keep spikes."""
+        chosen = self.desk.select(run)
+        history = self.desk.history(chosen)
+        budget = min(tokens, self.desk.terms.answer_tokens)
+        curves = {key: _between(*curve_of(history, key), since, until) for key in metrics}
+        points = max(4, budget // (8 * len(metrics)))
+        while True:
+            data = _drawn(chosen.id, curves, points)
+            if points <= 4 or _worth(data) <= budget:
+                return Answer(data, {"curves": "first"}, "ask for fewer metrics")
+            points = points * 2 // 3
+
+    def alerts(
+        self,
+        since: Annotated[
+            str, Field(description="The `cursor` of the last answer; empty: all of them.")
+        ] = "",
+        run: Annotated[str, Field(description=f"Empty: of every run. {RUN}")] = "",
+    ) -> Answer:
+        """Warnings raised since the last look, with what was seen and what to try."""
+        runs = [self.desk.select(run)] if run else self._heard_of(since)
+        found = [
+            {
+                "time": str(event.get("time", "")),
+                "run": one.id,
+                "id": event.get("id"),
+                "level": event.get("level"),
+                "env_steps": event.get("env_steps"),
+                "saw": clip(str(event.get("saw", ""))),
+                "advice": clip(str(event.get("advice", ""))),
+            }
+            for one in runs
+            for event in one.events()
+            if event.get("event") == "alert" and str(event.get("time", "")) > since
+        ]
+        found.sort(key=lambda alert: str(alert["time"]))
+        cursor = found[-1]["time"] if found else since
+        hint = "ask for one run"
+        return Answer({"alerts": found, "cursor": cursor}, {"alerts": "last"}, hint)
+
+    def _heard_of(self, since: str) -> list[Run]:
+        infos = [info for info in self.desk.infos() if info["heartbeat"] >= since]
+        return [self.desk.run_of(info["id"]) for info in infos[:_MOST_RUNS]]
+
+    def log(
+        self,
+        run: RunName = "@last",
+        lines: Annotated[int, Field(ge=1, le=500, description="The last so many.")] = 40,
+        match: Annotated[str, Field(description="Only lines that hold this text.")] = "",
+    ) -> Answer:
+        """The end of what a run printed."""
+        path = self.desk.file_of(self.desk.select(run).id, "run.log")
+        every = tail(path, _LOG_BYTES).splitlines()
+        found = [clip(line, 400) for line in every if match.lower() in line.lower()]
+        data = {"lines": found[-lines:], "matching": len(found)}
+        return Answer(data, {"lines": "last"}, "use match")
+
+    def checkpoints(self, run: RunName = "@last") -> Answer:
+        """Checkpoints of a run, newest first, with the certificates of their scores."""
+        chosen = self.desk.select(run)
+        rows = []
+        for one in reversed(story.checkpoints(chosen)):
+            written = _json(chosen, one.name, "score.json")
+            both = {str(written["seeds"]): written} if "seeds" in written else written
+            row: dict[str, Any] = {"name": f"step={one.env_steps}", "env_steps": one.env_steps}
+            row["roles"] = list(one.roles)
+            row["pinned"] = _json(chosen, one.name, "pinned.json").get("why")
+            row["certificates"] = [_certificate(kind, each) for kind, each in both.items()]
+            rows.append({key: each for key, each in row.items() if each not in (None, [])})
+        data = {"run": chosen.id, "checkpoints": rows}
+        return Answer(data, {"checkpoints": "first"})
+
+    def diagnose(
+        self,
+        run: RunName = "@last",
+        environment: Annotated[
+            bool, Field(description="Also try the environment itself; takes a minute.")
+        ] = False,
+    ) -> Answer:
+        """What is wrong with a run, gravest first, with evidence and the one change to try."""
+        from spotter.doctor.run import as_data, diagnose
+
+        if environment and self.desk.terms.read_only:
+            raise UserError("this server is read-only: it makes no environments")
+        found = as_data(diagnose(self.desk.select(run), environment=environment))
+        return Answer(found, {"problems": "first", "not_checked": "first"})
+
+    def digest(
+        self,
+        run: RunName = "@last",
+        tokens: Annotated[int, Field(ge=500, description="Budget of the page.")] = 4000,
+    ) -> Answer:
+        """One page about a run: config, curves, alerts, findings, its relatives, open questions."""
+        from spotter.digest.page import digest
+
+        budget = min(tokens, self.desk.terms.answer_tokens * 3 // 4)
+        return Answer({"page": digest(self.desk.select(run), tokens=budget)})
+
+
+# --- status --------------------------------------------------------------------------------------
+
+
+def _health(desk: Desk, run: Run, info: Mapping[str, Any]) -> dict[str, Any]:
+    holder = lock.living_holder(run.folder, info)
+    silent_s = max(0.0, identity.age_s(info["heartbeat"]))
+    data: dict[str, Any] = {"status": state(dict(info)), "reason": info["reason"]}
+    if data["status"] == "dead":
+        here = info["host"] == process.host()
+        gone = here and not process.is_alive(info["pid"])
+        which = f"process {info['pid']} on {info['host']}"
+        end = "is gone without saying why" if gone else "is silent"
+        data["why_dead"] = (
+            f"{which} {end}; last heard of {silent_s:.0f} s ago; `resume` goes on from its latest "
+            "checkpoint"
+        )
+    elif holder:
+        data |= {"pid": holder.pid, "heartbeat_s_ago": silent_s}
+        if desk.launcher.is_stopping(run.id, holder.pid):
+            data["stopping"] = True
+    return data
+
+
+def _progress(run: Run, info: Mapping[str, Any], history: "History") -> dict[str, Any]:
+    budget = run.settings().get("budget", {})
+    steps, most = info["env_steps"], budget.get("env_steps")
+    last = history.last("env_steps")
+    steps = int(max(steps, last)) if last == last else steps
+    elapsed = identity.seconds(info)
+    fps = history.last("time/fps")
+    data: dict[str, Any] = {
+        "env_steps": steps,
+        "budget": {"env_steps": most, "minutes": budget.get("minutes")},
+        "minutes": elapsed / 60,
+        "fps": fps if fps == fps else None,
+    }
+    if info["status"] == "running":
+        left = [(most - steps) / fps] if most and fps > 0 else []
+        if budget.get("minutes"):
+            left.append(60 * budget["minutes"] - elapsed)
+        shares = [steps / most] if most else []
+        data["progress"] = min(1.0, max(shares)) if shares else None
+        data["eta_minutes"] = max(0.0, min(left) / 60) if left else None
+    return data
+
+
+def _raised(run: Run) -> list[dict[str, Any]]:
+    """Each alert once; from the events alone, for rows may be many."""
+    found = {
+        str(event.get("id")): {
+            "id": event.get("id"),
+            "level": event.get("level"),
+            "env_steps": event.get("env_steps"),
+        }
+        for event in run.events()
+        if event.get("event") == "alert"
+    }
+    return list(found.values())
+
+
+# --- curves --------------------------------------------------------------------------------------
+
+Curve = tuple["Doubles", "Doubles"]
+
+
+def _keys(history: "History") -> list[str]:
+    return sorted(key for key in history.keys if key not in ("update", "env_steps", "vector_steps"))
+
+
+def curve_of(history: "History", key: str) -> Curve:
+    if key not in history:
+        known = _keys(history)
+        if not known:
+            raise UserError("the run has written no metrics yet; ask again in a moment")
+        raise UserError(
+            f"the run has no metric '{key[:60]}'{did_you_mean(key, known) or '; ask `metrics`'}"
+        )
+    return history.curve(key)
+
+
+def _between(x: "Doubles", y: "Doubles", since: float | None, until: float | None) -> Curve:
+    start = 0 if since is None else int(x.searchsorted(since))
+    end = len(x) if until is None else int(x.searchsorted(until, side="right"))
+    return x[start:end], y[start:end]
+
+
+def _drawn(id: str, curves: Mapping[str, Curve], points: int) -> dict[str, Any]:
+    """Points as pairs of env step and value: the least and greatest of each stretch."""
+    from spotter.rundir.history import downsample
+    from spotter.rundir.trend import trend
+
+    drawn = []
+    for key, (x, y) in curves.items():
+        seen = trend(x, y)
+        shown = downsample(x, y, points)
+        pairs = [[int(a), b] for a, b in zip(*(side.tolist() for side in shown), strict=True)]
+        row: dict[str, Any] = {"name": key, "trend": asdict(seen) if seen else None}
+        left_out = len(x) - len(pairs)
+        if left_out:
+            row["left_out"] = f"{left_out} of {len(x)} points; every stretch keeps its extremes"
+        drawn.append({**row, "points": pairs})
+    return {"run": id, "unit": "[env_steps, value]; slope per 1000 env steps", "curves": drawn}
+
+
+def _worth(data: dict[str, Any]) -> int:
+    from spotter.digest.text import tokens
+
+    return tokens(as_text(plain(data)))
+
+
+def _catalogue(run: Run) -> "Catalogue":
+    """An algorithm that does not come with an installed package is not imported for this."""
+    from spotter.metrics import common
+    from spotter.metrics.spec import Catalogue
+
+    algo = str(run.info()["algo"])
+    known = algo in plugins.names("algos")
+    return Catalogue((*common.METRICS, *(plugins.load("algos", algo).METRICS if known else ())))
+
+
+# --- checkpoints ---------------------------------------------------------------------------------
+
+
+def _json(run: Run, *parts: str) -> dict[str, Any]:
+    try:
+        return read_json(run.folder.joinpath("checkpoints", *parts))
+    except (OSError, ValueError):
+        return {}
+
+
+def _certificate(kind: str, written: Any) -> dict[str, Any]:
+    there = written if isinstance(written, Mapping) else {}
+    return {
+        "held_out_seeds": kind,
+        "score": there.get("score"),
+        "episodes": there.get("episodes"),
+        "mode": "greedy" if there.get("deterministic") else "sampled",
+        "solved": there.get("solved"),
+        "fingerprint": str(there.get("fingerprint") or "")[:12],
+    }

@@ -1,0 +1,150 @@
+"""What a review sends: instructions, the digest, the question, and frames if wanted."""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from spotter.digest.page import TOKENS, digest
+from spotter.digest.private import Discreet
+from spotter.digest.text import clip, short, tokens
+from spotter.display.words import count, number, plural
+from spotter.rundir.run import Run
+from spotter.traces import format as traces
+from spotter.traces.format import Meta, Trace
+from spotter.types import UserError
+
+MOST_FRAMES: Final = 32
+_MOST_FRAME_BYTES: Final = 1_000_000
+_JPEG: Final = b"\xff\xd8"
+_MOST_QUESTION: Final = 2000
+USUAL_QUESTION: Final = "What held this run back, and what is the one change to try first?"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One picture, and what happened there."""
+
+    step: int
+    text: str
+    jpeg: bytes
+
+
+@dataclass(frozen=True)
+class Message:
+    """Everything that goes out, in the order it does."""
+
+    system: str
+    text: str
+    question: str
+    frames: tuple[Frame, ...]
+    episode: str
+
+    @property
+    def tokens(self) -> int:
+        """Of the texts; what a picture costs differs between models."""
+        said = (self.system, self.text, *(frame.text for frame in self.frames))
+        return sum(map(tokens, said))
+
+    def data(self) -> list[dict[str, Any]]:
+        """As the protocol wants it."""
+        content: Any = self.text
+        if self.frames:
+            content = [_text(self.text)]
+            for frame in self.frames:
+                content += [_text(frame.text), _image(frame.jpeg)]
+        return [
+            {"role": "system", "content": self.system},
+            {"role": "user", "content": content},
+        ]
+
+    def shown(self) -> str:
+        """Every word of it; pictures by their size."""
+        lines = ["--- system ---", self.system, "--- user ---", self.text]
+        for frame in self.frames:
+            lines += [frame.text, f"[picture: JPEG, {count(len(frame.jpeg))} bytes]"]
+        return "\n".join(lines)
+
+
+def message(
+    run: Run, *, question: str = "", frames: int = 0, episode: str = "", budget: int = TOKENS
+) -> Message:
+    """The message about a run; `frames` pictures of `episode`, else of the newest one captured."""
+    discreet = Discreet.about(run.info())
+    asked = discreet.hide(question.strip()) or USUAL_QUESTION
+    if tokens(asked) > _MOST_QUESTION:
+        raise UserError(f"the question is too long; at most about {_MOST_QUESTION} tokens")
+    if not 0 <= frames <= MOST_FRAMES:
+        raise UserError(f"frames should be 0 to {MOST_FRAMES}, got {frames}")
+    text = digest(run, tokens=budget)
+    pictures: tuple[Frame, ...] = ()
+    name = ""
+    if frames:
+        folder = traces.find(run, episode) if episode else _newest(run)
+        trace, name = traces.load(folder), folder.name
+        pictures = tuple(_frames(trace, frames, discreet))
+        text += f"\n## Episode\n\n{_episode(trace.meta, discreet)}\n"
+    return Message(_system(), f"{text}\n## Question\n\n{asked}\n", asked, pictures, name)
+
+
+@cache
+def _system() -> str:
+    return (Path(__file__).parent / "system.txt").read_text(encoding="utf-8").strip()
+
+
+def _newest(run: Run) -> Path:
+    for folder in traces.listing(run):
+        if (folder / "frames.zip").is_file():
+            return folder
+    raise UserError(
+        f"run {run.id} has no episode with pictures; capture one with `spotter inspect {run.id}`"
+    )
+
+
+def _episode(meta: Meta, discreet: Discreet) -> str:
+    who = meta.checkpoint or meta.mode
+    return (
+        f"Frames of an episode played by {discreet.said(who, 40)} ({meta.mode}, seed {meta.seed}): "
+        f"score {number(meta.score)} in {plural(meta.length, 'step')}, {meta.end}. Each line tells "
+        "the step, what the agent did there, what that paid and what the critic expected."
+    )
+
+
+def _frames(trace: Trace, wanted: int, discreet: Discreet) -> list[Frame]:
+    """Evenly over the episode, first and last among them."""
+    if not len(trace.frames):
+        raise UserError("that episode has no pictures: its environment cannot render")
+    steps = np.unique(np.linspace(0, len(trace.frames) - 1, wanted).round().astype(int)).tolist()
+    found = [Frame(step, _caption(trace, step, discreet), trace.frames[step]) for step in steps]
+    for frame in found:
+        if not frame.jpeg.startswith(_JPEG) or len(frame.jpeg) > _MOST_FRAME_BYTES:
+            raise UserError(f"the picture of step {frame.step} is no JPEG of less than 1 MB")
+    return found
+
+
+def _caption(trace: Trace, step: int, discreet: Discreet) -> str:
+    action = clip(discreet.said(traces.action_label(trace, step)), 40)
+    parts = [f"Step {step} of {trace.meta.length}", f"does {action}"]
+    parts += _numbers(trace, step, {"reward": "paid", "value": "critic expects"})
+    return ", ".join(parts)
+
+
+def _numbers(trace: Trace, step: int, names: dict[str, str]) -> Sequence[str]:
+    return [
+        f"{word} {short(float(trace.columns[column][step]))}"
+        for column, word in names.items()
+        if column in trace.columns
+    ]
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _image(jpeg: bytes) -> dict[str, Any]:
+    data = base64.b64encode(jpeg).decode("ascii")
+    return {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{data}"}}

@@ -1,0 +1,77 @@
+"""Looking closer: a stretch of the axis, thinned by itself, so that a zoom shows more and not less.
+
+The browser zooms at once with the points it has; then the server sends finer ones for that stretch.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+from nicegui import ui
+from nicegui.events import GenericEventArguments
+
+from spotter.rundir.history import Doubles, downsample
+
+Window = tuple[float, float]
+
+HINT: Final = "Ctrl and the wheel zoom, dragging moves along, a double click shows everything."
+_OUTSIDE: Final = 80  # points on either side, to be seen while somebody drags there
+_QUIET_S: Final = 0.15
+_WHOLE: Final = 99.9  # per cent
+
+
+class Zoom:
+    """Which stretch the reader looks at: one for all charts of a page that share an axis."""
+
+    def __init__(self, changed: Callable[[], Any]) -> None:
+        self.window: Window | None = None
+        self._changed = changed
+
+    def follow(self, chart: ui.echart) -> None:
+        """Hear what is done to a chart whose options went through `apply`."""
+        moved = partial(self._moved, chart)
+        names = ["start", "end", "batch"]
+        chart.on("chart:datazoom", moved, names, throttle=_QUIET_S, leading_events=False)
+        chart.on("dblclick", self._leave, [])
+
+    def apply(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Charts share nothing but the window: each axis ends with its own lines."""
+        ends = [line["data"][-1][0] for line in options["series"] if line["data"]]
+        top = max(ends, default=1.0) or 1.0
+        options["xAxis"] |= {"min": 0, "max": top}
+        low, high = self.window or (0.0, top)
+        options["dataZoom"] = [
+            {
+                "type": "inside",
+                "zoomOnMouseWheel": "ctrl",
+                "start": 100 * min(low / top, 1.0),
+                "end": 100 * min(high / top, 1.0),
+            }
+        ]
+        return options
+
+    def _moved(self, chart: ui.echart, event: GenericEventArguments) -> Any:
+        told = (event.args.get("batch") or [event.args])[0]
+        try:
+            start, end = float(told["start"]), float(told["end"])
+        except (KeyError, TypeError, ValueError):
+            return None
+        top = float(chart.options["xAxis"]["max"])
+        is_whole = end - start > _WHOLE
+        self.window = None if is_whole else (start / 100 * top, end / 100 * top)
+        return self._changed()
+
+    def _leave(self) -> Any:
+        self.window = None
+        return self._changed()
+
+
+def thinned(x: Doubles, y: Doubles, points: int, window: Window | None) -> tuple[Doubles, Doubles]:
+    """`downsample`, with the points where the reader looks."""
+    if window is None or len(x) <= points:
+        return downsample(x, y, points)
+    start, end = (int(np.searchsorted(x, place)) for place in window)
+    cuts = ((0, start, _OUTSIDE), (start, end, points), (end, len(x), _OUTSIDE))
+    parts = [downsample(x[a:b], y[a:b], most) for a, b, most in cuts if b > a]
+    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])

@@ -1,0 +1,188 @@
+"""The doctor on runs whose numbers and settings are known: ranking, changes, commands, speed."""
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spotter.config import changed, validate
+from spotter.doctor.case import Case
+from spotter.doctor.changes import command, number, power, scaled
+from spotter.doctor.rules import BY_ID, PLAYED, RULES
+from spotter.doctor.run import diagnose
+from spotter.metrics import rules as alerts
+from tests.doctor.recordings import FOLDER, unpack
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def made(tmp_path):
+    """A recorded run with some of its settings, fields and columns replaced."""
+
+    def make(name, config=(), info=None, columns=None, drop=()):
+        data = json.loads(gzip.decompress((FOLDER / f"{name}.json.gz").read_bytes()))
+        for before, after in config:
+            assert re.search(before, data["config"]), data["config"]
+            data["config"] = re.sub(before, after, data["config"])
+        data["info"] |= info or {}
+        rows = len(data["columns"]["env_steps"])
+        for key, value in (columns or {}).items():
+            data["columns"][key] = [value(n / rows) for n in range(rows)]
+        for key in drop:
+            data["columns"].pop(key, None)
+        path = tmp_path / "packed.json.gz"
+        path.write_bytes(gzip.compress(json.dumps(data).encode()))
+        return unpack(path, tmp_path)
+
+    return make
+
+
+def ids(run, *levels):
+    return [one.id for one in diagnose(run).problems if one.level in levels or not levels]
+
+
+def test_every_rule_is_described_and_explains_what_there_is():
+    assert len(BY_ID) == len(PLAYED) + len(RULES)
+    known = {*BY_ID, *alerts.IDS}
+    assert {name for rule in RULES for name in rule.explains} <= known
+    page = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^### (\S+)$", page, re.MULTILINE)
+    assert [name for name in BY_ID if headings.count(name) != 1] == []
+
+
+def test_causes_come_before_symptoms(made):
+    """Explained alerts are evidence, not problems of their own."""
+    diagnosis = diagnose(made("failed-lr-too-high"))
+    assert [one.id for one in diagnosis.problems if one.about != "speed"] == ["lr-too-high"]
+    explained = next(line for line in diagnosis.problems[0].evidence if "alerts it" in line)
+    assert "entropy-collapse" in explained and "kl-high" in explained
+
+
+@pytest.mark.parametrize(
+    ("lr", "expected"), [("0.3", "algo.lr=0.001"), ("0.008", "algo.lr=0.0008")]
+)
+def test_the_change_is_computed_from_the_present_value(made, lr, expected):
+    value = float(lr)
+    run = made(
+        "failed-lr-too-high", [("lr: 0.3", f"lr: {lr}")], columns={"hp/algo.lr": lambda _: value}
+    )
+    assert diagnose(run).problems[0].overrides == (expected,)
+
+
+def test_a_schedule_keeps_its_shape(made):
+    run = made("healthy-cartpole")
+    text = scaled(Case(run), "algo.lr", 0.1)
+    assert text == "algo.lr={shape: linear, start: 0.0001, end: 0.0}"
+    changed(validate(run.settings()), [text])
+
+
+def test_the_command_trains_the_same_with_the_change(made):
+    diagnosis = diagnose(made("failed-lr-too-high"))
+    words = diagnosis.command.split()
+    assert words[:3] == ["spotter", "train", "CartPole-v1:ppo"]
+    assert words[-1] == "algo.lr=0.001" and "algo.clip=0.2" in words
+    assert sum(word.startswith("algo.lr=") for word in words) == 1
+
+
+def test_without_readable_settings_it_says_so(made):
+    run = made("failed-lr-too-low", [("name: ppo", "name: dreamer")])
+    diagnosis = diagnose(run)
+    assert "settings, which this version cannot read" in diagnosis.not_checked[0]
+    assert all(one.overrides == () for one in diagnosis.problems)
+    assert command(Case(run), ()) is None
+
+
+def test_a_young_run_is_not_judged(made, tmp_path):
+    run = made("failed-lr-too-high", info={"status": "running"})
+    lines = run.metrics_path.read_text().splitlines()[:3]
+    run.metrics_path.write_text("\n".join(lines) + "\n")
+    run.events_path.write_text("")
+    diagnosis = diagnose(run)
+    assert [one.id for one in diagnosis.problems if one.about == "learning"] == []
+
+
+def test_a_run_without_any_row(made):
+    run = made("healthy-cartpole", info={"status": "interrupted", "solved": None, "reason": None})
+    run.metrics_path.unlink()
+    run.events_path.unlink()
+    assert "too early to say more: 0 updates so far" in diagnose(run).verdict
+
+
+@pytest.mark.parametrize(
+    ("part", "expected", "change"),
+    [
+        ("eval", "slow-evaluation", "eval.every_steps="),
+        ("env", "slow-environment", ""),
+        ("policy", "slow-policy", "env.count=16"),
+        ("save", "slow-saving", "checkpoint.every_s=300.0"),
+        ("idle", "slow-waiting", ""),
+    ],
+)
+def test_where_the_time_goes(made, part, expected, change):
+    columns = {"time/elapsed_s": lambda at: 60 * at + 1, f"time/{part}_s": lambda at: 10.0}
+    diagnosis = diagnose(made("healthy-cartpole", columns=columns))
+    assert next(iter(diagnosis.times)) == part and diagnosis.times[part] > 0.9
+    (problem,) = diagnosis.problems
+    assert (problem.id, problem.level, problem.about) == (expected, "info", "speed")
+    assert " ".join(problem.overrides).startswith(change)
+    assert diagnosis.command is None, "speed is no cure"
+
+
+def test_learning_takes_long(made):
+    columns = {"time/elapsed_s": lambda at: 60 * at + 1, "time/learn_s": lambda at: 10.0}
+    (problem,) = diagnose(made("healthy-mountain-car", columns=columns)).problems[:1]
+    assert (problem.id, problem.overrides) == ("slow-learning", ("algo.minibatch=512",))
+
+
+def unsolved(**columns):
+    return {"info": {"solved": False, "reason": "budget", "score": 0.0}, "columns": columns}
+
+
+def test_forgotten(made):
+    """The score of a run that went well, played backwards in its second half."""
+    there_and_back = lambda at: -480 + 700 * min(at, 1 - at)  # noqa: E731
+    run = made("failed-gamma-too-low-2", [("gamma: 0.0", "gamma: 0.99")],
+               columns={"train/score": there_and_back, "train/score_last": there_and_back,
+                        "policy/entropy": lambda at: 1.0})  # fmt: skip
+    assert "forgotten" in ids(run, "warning")
+
+
+def test_plateau(made):
+    level = lambda at: -450 + 200 * min(1, 4 * at) + (at * 1000) % 7  # noqa: E731
+    run = made("failed-gamma-too-low-2", [("gamma: 0.0", "gamma: 0.99")],
+               columns={"train/score": level, "train/score_last": level,
+                        "policy/entropy": lambda at: 1.0})  # fmt: skip
+    assert ids(run, "warning")[0] == "plateau"
+
+
+def test_weights_that_blew_up(made):
+    run = made("failed-lr-too-high", columns={"value/mean": lambda at: 1e15})
+    assert ids(run, "critical") == ["weights-blew-up"]
+    assert ids(run, "warning") == []
+
+
+def test_episodes_that_never_end(made):
+    scores = ("train/score", "train/score_last", "train/score_best", "train/length")
+    run = made("failed-lr-too-high", info={"env_steps": 60_000}, drop=scores)
+    assert ids(run, "critical") == ["episodes-never-end"]
+
+
+def test_a_setting_of_two_digits():
+    assert [number(0.00034567), power(0.00034567), power(7.0)] == [0.00035, 0.0005, 5.0]
+
+
+def test_no_torch_and_no_environment_to_read_a_run(made):
+    run = made("failed-lr-too-low")
+    script = (
+        "import sys; from pathlib import Path; from spotter.rundir.run import Run\n"
+        "from spotter.doctor.run import diagnose\n"
+        f"diagnose(Run(Path({str(run.folder)!r})))\n"
+        "print(sorted({'torch', 'gymnasium'} & set(sys.modules)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"

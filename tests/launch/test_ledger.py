@@ -1,0 +1,136 @@
+"""The book of what agents spend: limits hold over processes, keys over restarts."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from spotter.launch.ledger import Ledger, Limits, Wish
+from spotter.types import UserError
+from tests.studio.making import make_run
+
+MANY = Limits(most_runs=1000, most_steps=1000, most_minutes=1000)
+HAMMER = """
+import sys
+from pathlib import Path
+from spotter.launch.ledger import Ledger, Limits, Wish
+from spotter.types import UserError
+book, taken = Ledger(Path(sys.argv[1])), 0
+for number in range(20):
+    try:
+        book.reserve(Wish(f"{sys.argv[2]} {number}", "me", 100, 1.0), Limits(1000, 1000, 1000))
+        taken += 1
+    except UserError:
+        pass
+print(taken, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPOTTER_RUNS", str(tmp_path))
+    return tmp_path
+
+
+def wish(number=0, steps=100, minutes=1.0, **more):
+    return Wish(f"wish {number}", "agent", steps, minutes, **more)
+
+
+def dead_pid():
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_two_processes_that_hammer_it_stay_within_the_limit(runs):
+    command = [sys.executable, "-c", HAMMER, str(runs)]
+    both = [
+        subprocess.Popen([*command, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for name in ("one", "other")
+    ]
+    taken = [int(process.stdout.readline()) for process in both]
+    assert sum(taken) == 10
+    assert Ledger(runs).spent().steps == 1000
+    for process in both:
+        process.communicate()
+
+
+def test_threads_too(runs):
+    book = Ledger(runs)
+
+    def one(number):
+        try:
+            return book.reserve(wish(number), Limits(3, 10**9, 1000))[1]
+        except UserError as error:
+            assert "3 runs of agents are going on and --most-runs is 3" in str(error)
+            return False
+
+    with ThreadPoolExecutor(20) as threads:
+        assert sum(threads.map(one, range(20))) == 3
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sentence"),
+    [
+        pytest.param(wish(steps=1001), "1,001 env steps and 1,000 of 1,000 are left", id="steps"),
+        pytest.param(wish(minutes=1000.5), "1000.5 minutes and 1000.0 of 1000", id="minutes"),
+    ],
+)
+def test_a_wish_beyond_the_budget_is_refused(runs, wanted, sentence):
+    with pytest.raises(UserError, match=sentence):
+        Ledger(runs).reserve(wanted, MANY)
+    assert Ledger(runs).spent().runs == 0
+
+
+def test_a_key_is_one_request_also_after_a_restart(runs):
+    first, is_new = Ledger(runs).reserve(wish(key="k"), MANY)
+    again, is_new_again = Ledger(runs).reserve(wish(key="k"), MANY)
+    assert is_new and not is_new_again and first.id == again.id
+    with pytest.raises(UserError, match="something else"):
+        Ledger(runs).reserve(wish(1, key="k"), MANY)
+    Ledger(runs).failed(first.id, "it could not")
+    assert Ledger(runs).reserve(wish(key="k"), MANY)[1]
+
+
+def test_an_ended_run_costs_what_it_used(runs):
+    book = Ledger(runs)
+    entry, _ = book.reserve(wish(steps=900, minutes=50.0), MANY)
+    assert book.spent().steps == 900
+    run = make_run(runs, updates=2)  # 512 env steps, by this process, which lives
+    book.started(entry.id, os.getpid())
+    assert book.became(entry.id, run.id) and not book.became(entry.id, run.id)
+    spent = book.spent()
+    assert (spent.runs, spent.steps) == (0, 512) and spent.minutes < 1
+    book.renew()
+    assert book.spent().steps == 0
+
+
+def test_a_start_that_died_before_it_made_a_run_costs_nothing(runs):
+    book = Ledger(runs)
+    entry, _ = book.reserve(wish(), MANY)
+    book.started(entry.id, dead_pid())
+    assert book.spent().runs == 0 and book.spent().steps == 0
+
+
+def test_a_run_that_was_deleted_counts_in_full(runs):
+    book = Ledger(runs)
+    entry, _ = book.reserve(wish(steps=700), MANY)
+    book.started(entry.id, dead_pid())
+    book.became(entry.id, "20260101-000000-aaaa")
+    assert book.spent().steps == 700
+
+
+def test_a_living_process_counts_in_full_whoever_asks(runs):
+    entry, _ = Ledger(runs).reserve(wish(steps=700), MANY)
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    try:
+        Ledger(runs).started(entry.id, process.pid)
+        assert Ledger(runs).spent().runs == 1
+        Ledger(runs).renew()  # what lives goes on counting
+        assert Ledger(runs).spent().steps == 700
+    finally:
+        process.kill()
+        process.wait()
