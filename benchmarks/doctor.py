@@ -4,7 +4,8 @@ python -m benchmarks.doctor [--home /tmp/doctor-runs] [--seeds 1 2] [--record] [
 
 Trains every kind of failure and the healthy runs (kept in `home`, so a second call only judges),
 looks at each with the doctor, and trains again with the change it would try first. `--record`
-packs one run of each for tests/doctor; `--write` puts the table into docs/howto/doctor.md.
+packs one run of each for tests/doctor; `--write` puts the table into docs/howto/doctor.md. Rules
+are tuned on seeds 1 and 2, which are recorded; the table is made of seeds 3 and 4.
 """
 
 import argparse
@@ -25,7 +26,8 @@ from spotter.rundir.run import Run
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "howto" / "doctor.md"
-BEGIN, END = "<!-- table: python -m benchmarks.doctor --write -->", "<!-- end of table -->"
+BEGIN: Final = "<!-- table: python -m benchmarks.doctor --seeds 3 4 --write -->"
+END: Final = "<!-- end of table -->"
 GAMES: Final = "tests.doctor.games"
 FEW: Final = "eval.episodes=10"
 
@@ -70,7 +72,7 @@ KINDS: Final = (
         "reward-too-large", "Pendulum-v1", "reward.normalize=false", "reward.scale=100", FEW,
         budget(61_440), name="reward-too-large-2",
     ),
-    kind("reward-too-large", "CartPole-v1:a2c", "reward.scale=20", budget(60_000),
+    kind("reward-too-large", "CartPole-v1:a2c", "reward.scale=100", budget(60_000),
          name="reward-too-large-3"),
     kind("reward-too-small", "CartPole-v1:a2c", "reward.scale=1e-6", budget(60_000)),
     kind("gamma-too-low", "CartPole-v1", "algo.gamma=0.3", budget(40_000), cure=True),
@@ -78,7 +80,7 @@ KINDS: Final = (
          name="gamma-too-low-2"),
     kind("gamma-too-high", "Pendulum-v1", "algo.gamma=1.0", "algo.lambda=1.0", FEW, budget(61_440)),
     kind("batch-too-small", "CartPole-v1", "env.count=1", "algo.steps=4", "algo.minibatch=4",
-         "algo.epochs=4", budget(8000)),
+         "algo.epochs=4", budget(4000)),
     kind("updates-too-few", "CartPole-v1", "algo.steps=1024", "algo.epochs=1",
          "algo.minibatch=8192", "algo.lr=3e-4", budget(60_000), cure=True),
     kind("epochs-too-many", "CartPole-v1", "algo.epochs=80", "algo.minibatch=32", "algo.lr=3e-3",
@@ -108,7 +110,7 @@ KINDS: Final = (
     kind("unreachable-threshold", "CartPole-v1", "env.threshold=600", budget(80_000)),
     kind("threshold-too-low", "Acrobot-v1", "env.time_limit=30", "eval.stop_when_solved=false",
          FEW, budget(30_000)),
-    kind("budget-too-small", "CartPole-v1:a2c", budget(12_000), cure=True),
+    kind("budget-too-small", "CartPole-v1:a2c", budget(8_000), cure=True),
     kind("not-finite", "CartPole-v1", "algo.lr=1e30", budget(20_000)),
     kind("crashed", f"{GAMES}:Falling-v0", "env.restarts=0", budget(40_000)),
     kind("silent", "CartPole-v1", "eval.stop_when_solved=false", budget(1_000_000)),
@@ -167,6 +169,11 @@ class Judged:
         return [one.id for one in self.diagnosis.problems if one.level != "info"]
 
     @property
+    def counts(self) -> bool:
+        """Whether it failed as it was meant to; some are solved in spite of everything."""
+        return self.kind.expected == "threshold-too-low" or not self.run.info()["solved"]
+
+    @property
     def place(self) -> int | None:
         return self.told.index(self.kind.expected) + 1 if self.kind.expected in self.told else None
 
@@ -206,18 +213,16 @@ def table(failed: list[Judged], healthy: list[Judged], cures: list[Cure]) -> str
         "| made failure | expected | named first | among the first three |",
         "|---|---|---|---|",
     ]
-    names = list(dict.fromkeys(one.kind.name for one in failed))
-    for name in names:
-        some = [one for one in failed if one.kind.name == name]
-        first = sum(one.place == 1 for one in some)
-        three = sum(one.place is not None and one.place <= 3 for one in some)
-        what = f"{some[0].kind.address} {' '.join(some[0].kind.overrides)}".replace("|", "\\|")
-        lines.append(
-            f"| `{what}` | {some[0].kind.expected} | {first}/{len(some)} | {three}/{len(some)} |"
-        )
-    first = sum(one.place == 1 for one in failed)
-    three = sum(one.place is not None and one.place <= 3 for one in failed)
-    lines.append(f"| **all** | | **{first}/{len(failed)}** | **{three}/{len(failed)}** |")
+    for name in dict.fromkeys(one.kind.name for one in failed):
+        some = [one for one in failed if one.kind.name == name and one.counts]
+        kind = next(one.kind for one in failed if one.kind.name == name)
+        what = " ".join((kind.address, *kind.overrides)).replace("|", "\\|")
+        lines.append(f"| `{what}` | {kind.expected} | {_shares(some)} |")
+    real = [one for one in failed if one.counts]
+    lines.append(f"| **all** | | {_shares(real)} |")
+    if len(real) < len(failed):
+        names = ", ".join(f"{one.kind.name} {one.seed}" for one in failed if not one.counts)
+        lines += ["", f"Solved in spite of it, and not counted: {names}."]
     false = [f"{one.kind.name} {one.seed}: {', '.join(one.told)}" for one in healthy if one.told]
     recipes = ", ".join(dict.fromkeys(one.kind.address for one in healthy))
     lines += [
@@ -234,6 +239,12 @@ def table(failed: list[Judged], healthy: list[Judged], cures: list[Cure]) -> str
         for cure in cures
     ]
     return "\n".join(lines)
+
+
+def _shares(some: list[Judged]) -> str:
+    first = sum(one.place == 1 for one in some)
+    three = sum(one.place is not None and one.place <= 3 for one in some)
+    return f"{first}/{len(some)} | {three}/{len(some)}"
 
 
 def write(text: str) -> None:

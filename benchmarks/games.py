@@ -12,10 +12,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ruamel.yaml import YAML
+
+from spotter.config import resolve
+from spotter.config.diff import difference
+
 _ROOT = Path(__file__).resolve().parents[1]
 _KEPT = _ROOT / "benchmarks" / "results" / "games.jsonl"
 _PAGE = _ROOT / "docs" / "results.md"
 _PICTURE = _ROOT / "docs" / "images" / "games.svg"
+_GAMES = 30
 _COLOURS = ("#2563eb", "#d97706", "#059669")
 
 
@@ -33,6 +39,8 @@ class Played:
     score: float | None
     """Of the policy that was kept, on episodes nothing was chosen by."""
     changed: Sequence[str] = ()
+    games: int = _GAMES
+    """How many episodes `score` is the mean of."""
 
 
 def read(folder: Path, where: str) -> Played:
@@ -43,8 +51,10 @@ def read(folder: Path, where: str) -> Played:
     curve = [
         [row["eval/env_steps"], round(row["eval/score"], 2)] for row in rows if "eval/score" in row
     ]
-    words = [word for word in info["command"] if "=" in word and not word.startswith("video.")]
-    played = folder.parent.parent / "eval.log"
+    config = YAML(typ="safe").load(folder / "config.yaml")
+    score, games = _test_score(folder.parent.parent / "eval.log")
+    if score is None and info["score"] is not None:
+        score, games = info["score"], config["eval"]["episodes"]
     return Played(
         recipe=info["address"],
         seed=info["seed"],
@@ -52,8 +62,9 @@ def read(folder: Path, where: str) -> Played:
         env_steps=rows[-1]["env_steps"],
         seconds=round(sum(_seconds(row) for row in rows), 1),
         curve=curve,
-        score=_test_score(played) if played.exists() else info["score"],
-        changed=tuple(word for word in words if not word.startswith("seed=")),
+        score=score,
+        changed=_changed(info, config),
+        games=games,
     )
 
 
@@ -62,12 +73,25 @@ def _seconds(row: dict[str, Any]) -> float:
     return float(sum(row.get(f"time/{name}", 0.0) for name in names))
 
 
-def _test_score(log: Path) -> float | None:
-    """From what `spotter eval RUN --episodes N` printed."""
-    for line in log.read_text(encoding="utf-8").splitlines():
+def _changed(info: dict[str, Any], config: dict[str, Any]) -> tuple[str, ...]:
+    """Settings in which a run differs from its recipe as it stands, as one would type them."""
+    recipe = resolve(info["address"], [f"seed={info['seed']}"]).config.as_data()
+    changes = difference(recipe, config)
+    return tuple(
+        f"{key}={'null' if now is None else now}"
+        for key, (_, now) in changes.items()
+        if not key.startswith("video.")
+    )
+
+
+def _test_score(log: Path) -> tuple[float | None, int]:
+    """From what `spotter eval RUN --episodes N` printed: a score, and of how many games."""
+    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    for line in lines:
         if line.startswith("score "):
-            return float(line.split()[1])
-    return None
+            _, score, _, games, *_ = line.split()
+            return float(score), int(games)
+    return None, _GAMES
 
 
 def kept() -> list[Played]:
@@ -91,7 +115,8 @@ def add(folders: Sequence[Path], where: str) -> None:
 def table(runs: Sequence[Played]) -> str:
     lines = ["| `spotter train …` | score | env steps | time | on |", "|---|---|---|---|---|"]
     for run in runs:
-        score = f"{run.score:g}" if run.score is not None else _on_the_way(run)
+        score = _on_the_way(run) if run.score is None else f"{run.score:g}"
+        score += f" over {run.games} games" if run.score is not None and run.games != _GAMES else ""
         minutes, seconds = divmod(round(run.seconds), 60)
         command = " ".join([run.recipe, f"seed={run.seed}", *run.changed])
         time = f"{minutes} min {seconds:02d} s"
@@ -105,8 +130,8 @@ def _on_the_way(run: Played) -> str:
 
 
 def svg(runs: Sequence[Played]) -> str:
-    """A small plot for every recipe, a line for every seed."""
-    recipes = sorted({run.recipe for run in runs})
+    """A small plot for every recipe that was evaluated on its way, a line for every seed."""
+    recipes = sorted({run.recipe for run in runs if run.curve})
     width, height, across = 270, 170, 3
     rows = math.ceil(len(recipes) / across)
     parts = [
@@ -121,7 +146,7 @@ def svg(runs: Sequence[Played]) -> str:
 
 def _plot(x: int, y: int, recipe: str, runs: Sequence[Played]) -> list[str]:
     left, right, top, bottom = x + 42, x + 255, y + 28, y + 142
-    points = [point for run in runs for point in run.curve] or [[1.0, 0.0]]
+    points = [point for run in runs for point in run.curve]
     most = max(point[0] for point in points)
     low, high = min(point[1] for point in points), max(point[1] for point in points)
     span = (high - low) or 1.0

@@ -7,6 +7,7 @@ import pytest
 from spotter.cli.doctor import exit_code
 from spotter.doctor import environments as doctor
 from spotter.doctor.environments import Finding
+from tests.doctor.recordings import FOLDER, unpack
 
 FINE = Finding("bandit", "Bandit-v0", "ok", 7e-6, "discrete 1", "discrete 10", "", True, True)
 MISSING = Finding(
@@ -102,3 +103,62 @@ def test_an_unknown_environment_is_one_sentence(spotter):
 def test_the_help_teaches(spotter):
     out = spotter("doctor", "--help").out
     assert "spotter doctor my_package:MyEnv-v0" in out and "exit code 1" in out
+
+
+@pytest.fixture
+def recorded(monkeypatch, tmp_path):
+    """A folder of runs with these recordings in it; the ids of the runs."""
+    monkeypatch.setenv("SPOTTER_RUNS", str(tmp_path))
+    return lambda *names: [unpack(FOLDER / f"{name}.json.gz", tmp_path).id for name in names]
+
+
+def test_a_run_with_something_wrong(spotter, recorded):
+    (name,) = recorded("failed-lr-too-high")
+    ran = spotter("doctor", "@last", "--no-environment")
+    assert ran.code == 1
+    assert ran.out.startswith(f"run {name}\nNot solved, score 9")
+    assert "\n   try: algo.lr=0.001\n" in ran.out
+    assert "\nfirst: spotter train CartPole-v1:ppo " in ran.out
+    assert "not checked: the environment itself" in ran.out
+
+
+def test_a_healthy_run_and_its_environment(spotter, recorded):
+    (name,) = recorded("healthy-cartpole")
+    ran = spotter("doctor", name[:15])
+    assert ran.code == 0
+    assert "Solved; nothing is wrong with it" in ran.out and "not checked" not in ran.out
+
+
+def test_a_run_as_json(spotter, recorded):
+    (name,) = recorded("failed-reward-too-large")
+    ran = spotter("doctor", name, "--no-environment", "--json")
+    data = json.loads(ran.out)
+    assert (ran.code, data["run"], data["healthy"]) == (1, name, False)
+    first = data["problems"][0]
+    assert (first["id"], first["overrides"]) == ("reward-too-large", ["reward.scale=2.0"])
+    assert first["link"] == "docs/troubleshooting.md#reward-too-large"
+
+
+def test_an_environment_is_not_taken_for_a_run(spotter, finds, recorded, tmp_path):
+    (name,) = recorded("failed-lr-too-high")
+    (tmp_path / name / "tags").mkdir()
+    (tmp_path / name / "tags" / "bandit").touch()
+    assert spotter("doctor", "bandit").out.splitlines()[-1].startswith("bandit\tok\t")
+    (tmp_path / name / "tags" / "baseline").touch()
+    assert spotter("doctor", "baseline", "--no-environment").code == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["@lost"], "unknown selector '@lost'; did you mean '@last'?"),
+        (["@last", "algo.lr=1"], "a run is looked at as it is; leave out algo.lr=1"),
+        (["20991231-000000-abcd"], "there is no run '20991231-000000-abcd' in "),
+    ],
+    ids=["selector", "settings", "id"],
+)
+def test_a_run_that_is_not_there_is_one_sentence(spotter, recorded, words, sentence):
+    recorded("failed-lr-too-high")
+    ran = spotter("doctor", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"spotter: {sentence}")

@@ -1,8 +1,9 @@
 """Runs with curves, alerts and evaluations, as training leaves them, without training."""
 
-import json
 import math
 from typing import Any
+
+import orjson
 
 from spotter.config import resolve
 from spotter.rundir.run import Run
@@ -34,8 +35,8 @@ def row(update: int, updates: int, metrics: int = 0) -> dict[str, Any]:
 
 
 def write_rows(run: Run, updates: int, metrics: int = 0) -> None:
-    rows = (json.dumps(row(update, updates, metrics)) for update in range(1, updates + 1))
-    run.metrics_path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    rows = (orjson.dumps(row(update, updates, metrics)) for update in range(1, updates + 1))
+    run.metrics_path.write_bytes(b"\n".join(rows) + b"\n")
 
 
 def evaluation(score: float, env_steps: int, seeds: str = "eval") -> dict[str, Any]:

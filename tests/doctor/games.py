@@ -69,11 +69,11 @@ class Trap(Frozen):
         self.step_count += 1
         if action == 0:
             return self.see(), 0.5, True, False, {}
-        done = self.step_count == 14
+        done = self.step_count == 24
         return self.see(), 10.0 * done, done, False, {}
 
     def see(self):
-        return np.array([self.step_count / 14, 1.0], np.float32)
+        return np.array([self.step_count / 24, 1.0], np.float32)
 
 
 class Twin(Deaf):

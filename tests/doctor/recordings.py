@@ -5,6 +5,7 @@
 
 import gzip
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,8 @@ def short(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def rounded(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # as the run's own file has it
     return float(f"{value:.4e}") if isinstance(value, float) else value
 
 

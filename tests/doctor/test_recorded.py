@@ -60,7 +60,7 @@ def test_every_change_is_one_the_config_takes(name, tmp_path):
 def test_it_can_be_read_by_people_and_programs(name, tmp_path):
     _, diagnosis = looked_at(name, tmp_path)
     text, data = as_text(diagnosis), as_data(diagnosis)
-    assert "nan" not in re.findall(r"\w+", text.lower()), text
+    assert "nan" not in re.findall(r"\w+", text), text
     assert [entry["id"] for entry in data["problems"]] == [one.id for one in diagnosis.problems]
     assert data["healthy"] is diagnosis.healthy
     for problem in diagnosis.problems:

@@ -60,6 +60,8 @@ def test_start_stop_resume_and_fork(launcher):
     assert launcher.is_stopping(run.id, launch.process.pid)
     with pytest.raises(UserError, match="stopping already"):  # a second Ctrl-C would not save
         launcher.stop(run)
+    with pytest.raises(UserError, match="stopping already"):  # nor would another server's
+        Launcher(launcher.runs).stop(run)
     launch.process.wait(60)
     info = run.info()
     assert info["status"] == "interrupted"
@@ -74,10 +76,11 @@ def test_start_stop_resume_and_fork(launcher):
     assert resumed.run_id() == run.id
     assert run.info()["status"] == "finished" and len(run.info()["resumes"]) == 1
 
-    forked = launcher.fork(run, "@latest", "CartPole-v1:ppo", SHORT)
+    forked = launcher.fork(run, "@latest", "CartPole-v1:ppo", SHORT, actor="agent x\nvia mcp")
     forked.process.wait(90)
     child = begun(launcher, forked)
     assert child.info()["parent"]["run"] == run.id
+    assert child.info()["by"] == "agent x via mcp" != run.info()["by"]
 
 
 def test_a_wrong_setting_starts_nothing(launcher):

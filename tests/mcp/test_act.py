@@ -14,6 +14,7 @@ from spotter.rundir.run import Run
 from tests.mcp.making import ME, SHORT, ask, at_desk, refused, stdio, until
 from tests.studio.making import make_run
 
+LIMITS = ("--most-minutes", "100", "--most-steps", str(10**9))
 ACTING = {"start", "stop", "resume", "fork", "evaluate", "note", "tag"}
 
 
@@ -30,7 +31,7 @@ def test_twenty_starts_at_once_through_two_servers_make_two_runs(runs):
     async def scenario():
         async with (
             at_desk(runs, terms) as one,
-            Client(stdio(runs, "--most-minutes", "100"), client_info=ME) as other,
+            Client(stdio(runs, *LIMITS), client_info=ME) as other,
         ):
             async with anyio.create_task_group() as group:
                 for number in range(10):

@@ -66,10 +66,11 @@ async def go_on(runs: Path, run: str) -> None:
 
             status = await until(ended)
             assert status["status"] == "interrupted"
-            resumed = await ask(
-                client, "resume", run=run, steps=512, minutes=1, reason="a bit more"
-            )
+            more = {"run": run, "steps": 512, "minutes": 1, "reason": "a bit more",
+                    "request_key": "two"}  # fmt: skip
+            resumed = await ask(client, "resume", **more)
             assert resumed["run"] == run and resumed["budget"] == {"env_steps": 512, "minutes": 1}
+            assert (await ask(client, "resume", **more))["same_request"]
             end = await until(ended)
             assert end["status"] == "finished" and end["env_steps"] == status["env_steps"] + 512
             other = make_run(runs)

@@ -31,7 +31,11 @@ def test_an_episode_is_played_shown_and_audited(trained):
             assert played["episode"].endswith("-seed7-sampled") and played["seed"] == 7
             assert len(played["rows"]) <= played["length"] and played["pictures"]
             row = dict(zip(played["columns"], played["rows"][0], strict=True))
-            assert row["step"] == 0 and row["action"] in ("push left", "push right") and row["reward"] == 1
+            assert (
+                row["step"] == 0
+                and row["action"] in ("push left", "push right")
+                and row["reward"] == 1
+            )
             assert 0 < row["p"] <= 1
 
             again = await ask(client, "episode", name=played["episode"], first=2, last=5)

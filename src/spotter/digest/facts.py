@@ -118,9 +118,10 @@ def settings(run: Run) -> dict[str, Any]:
 
 
 def _catalogue(algo: str) -> Catalogue:
-    """An algorithm that is not installed here leaves its own metrics undescribed."""
+    """Metrics of an algorithm that is none of ours stay undescribed: a name may lead to code."""
     try:
-        own: Sequence[MetricSpec] = plugins.load("algos", algo).METRICS
+        known = algo in plugins.names("algos")
+        own: Sequence[MetricSpec] = plugins.load("algos", algo).METRICS if known else ()
     except (UserError, ImportError, AttributeError):
         own = ()
     return Catalogue((*common.METRICS, *own))

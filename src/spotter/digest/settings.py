@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from spotter.config import recipes, resolve, validate
+from spotter.config import recipes, resolve
 from spotter.config.diff import difference
 from spotter.config.dump import flow
 from spotter.config.load import Resolved
@@ -43,11 +43,14 @@ def section(facts: Facts) -> Section:
 
 
 def recipe_of(address: str) -> Resolved | None:
-    """What an address means today; a path is not followed, for a stranger may have written it."""
-    name = address.partition(":")[0]
-    if name not in recipes.files():
+    """What an address means today, if it is a recipe; other names would lead to files or code."""
+    name, _, variant = address.partition(":")
+    path = recipes.files().get(name)
+    if path is None:
         return None
     try:
+        if variant and variant not in recipes.variants(recipes.open_source(path)):
+            return None
         return resolve(address)
     except (UserError, ImportError):
         return None
@@ -55,7 +58,8 @@ def recipe_of(address: str) -> Resolved | None:
 
 def _lines(facts: Facts, usual: Resolved) -> Iterator[Line]:
     normal = usual.config.as_data()
-    own = difference(normal, _complete(facts.config))
+    known = dict(_leaves(facts.config))  # an older run lacks settings that came later
+    own = {n: pair for n, pair in difference(normal, facts.config).items() if n in known}
     for name, (before, after) in own.items():
         line = f"{_line(facts, name, after)} (this run; the recipe has {_shown(facts, before)})"
         yield Line(line, rank(name) - 1000)
@@ -63,14 +67,6 @@ def _lines(facts: Facts, usual: Resolved) -> Iterator[Line]:
         origin = usual.origin(tuple(name.split(".")))
         if origin != "default" and name not in own:
             yield Line(f"{_line(facts, name, value)} (from {origin})", rank(name))
-
-
-def _complete(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """With the defaults of settings an older run did not know."""
-    try:
-        return validate(config).as_data()
-    except (UserError, ImportError):
-        return config
 
 
 def _line(facts: Facts, name: str, value: Any) -> str:

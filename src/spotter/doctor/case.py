@@ -28,6 +28,8 @@ _CLEARLY: Final = 4.0
 """Times the wobble of the score."""
 _SOON: Final = 0.04
 """Share of the whole way that a quarter of the run gained."""
+_BEGUN: Final = 0.05
+"""Share of the whole way from which a steady gain counts, however small."""
 _PARTS: Final = ("env", "policy", "transfer", "learn", "eval", "save", "idle")
 
 
@@ -244,7 +246,8 @@ class Case:
         near_best = self.last >= float(np.max(y)) - 0.25 * float(np.ptp(y))
         if self.threshold is None:
             return near_best and self.gain > _CLEARLY * self.spread
-        return near_best and self.gain > _SOON * (self.threshold - self.start)
+        begun = self.way(self.last) > _BEGUN and self.gain > 0.15 * (self.last - self.start)
+        return near_best and (begun or self.gain > _SOON * (self.threshold - self.start))
 
     @cached_property
     def constant(self) -> bool:
@@ -271,7 +274,7 @@ class Case:
                 str(event.get("saw")),
                 str(event.get("advice")),
                 share=len(at) / rows,
-                first=float(steps[at[0]]) if at else float(event.get("env_steps") or 0),
+                first=float(steps[at[0]]) if at and at[0] < len(steps) else _at(event),
                 at_end=bool(at) and at[-1] >= 0.9 * rows - 1,
             )
         return found
@@ -283,6 +286,10 @@ class Case:
         total = sum(spent.values())
         shares = {part: seconds / total for part, seconds in spent.items() if total and seconds}
         return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+
+def _at(event: Mapping[str, Any]) -> float:
+    return float(event.get("env_steps") or 0)
 
 
 def _held(path: Path) -> dict[str, list[int]]:

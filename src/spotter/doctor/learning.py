@@ -243,7 +243,7 @@ def network_too_small(case: Case) -> Found | None:
 
 def updates_too_few(case: Case) -> Found | None:
     total = case.gradient_steps * case.history.rows
-    if not total < 300 or case.env_steps < 5000 or case.rising:
+    if not total < 300 or case.env_steps < 5000 or case.rising or not case.rollout > 256:
         return None
     overrides = [to("algo.steps", whole(min(case.number("algo.steps", 128), 128)))]
     if case.is_clipped:

@@ -114,7 +114,7 @@ class Ledger:
         `UserError` where it does not fit into the limits.
         """
         with self._book() as book:
-            known = self._known(book, wish)
+            known = _known(book, wish.key, wish.text)
             if known is not None:
                 return known, False
             _settle(book)
@@ -129,18 +129,10 @@ class Ledger:
             added = book.execute(f"INSERT INTO entries ({names}) VALUES ({marks})", row)
             return _one(book, int(added.lastrowid or 0)), True
 
-    def _known(self, book: sqlite3.Connection, wish: Wish) -> Entry | None:
-        if not wish.key:
-            return None
-        found = book.execute("SELECT id, wish FROM entries WHERE key = ?", (wish.key,)).fetchone()
-        if found is None:
-            return None
-        if found[1] != wish.text:
-            raise UserError(
-                f"request_key {wish.key!r} was used for something else; take a new key for a new "
-                "request"
-            )
-        return _one(book, int(found[0]))
+    def known(self, key: str, text: str) -> Entry | None:
+        """What was asked for under a key before; `UserError` if that was something else."""
+        with self._book() as book:
+            return _known(book, key, text)
 
     def started(self, id: int, pid: int) -> None:
         """Its process exists."""
@@ -214,6 +206,15 @@ def run_of(entry: Entry) -> str | None:
         if ours and (info["pid"] == entry.pid or (entry.pid is None and info["by"] == entry.actor)):
             return str(info["id"])
     return None
+
+
+def _known(book: sqlite3.Connection, key: str, text: str) -> Entry | None:
+    found = _entries(book, "WHERE key = ?", (key,)) if key else []
+    if found and found[0].wish != text:
+        raise UserError(
+            f"request_key {key!r} was used for something else; take a new key for a new request"
+        )
+    return found[0] if found else None
 
 
 def _one(book: sqlite3.Connection, id: int) -> Entry:

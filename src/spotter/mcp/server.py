@@ -1,7 +1,6 @@
 """The server: every tool with its annotations, the prompts, and what becomes of mistakes."""
 
 import functools
-import importlib.util
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +9,14 @@ from typing import Any, Final
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.prompts import Prompt
-from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    INVALID_PARAMS,
+    CallToolResult,
+    GetPromptResult,
+    InputRequiredResult,
+    ToolAnnotations,
+)
 from mcp.types import Tool as ListedTool
 from pydantic import ValidationError
 
@@ -21,6 +27,7 @@ from spotter.mcp.act import Act
 from spotter.mcp.answers import Answer
 from spotter.mcp.desk import Desk, Terms
 from spotter.mcp.look import Look
+from spotter.mcp.prompts import PROMPTS
 from spotter.mcp.see import See
 from spotter.mcp.watch import Watch
 from spotter.plugins import did_you_mean
@@ -86,6 +93,22 @@ class Server(MCPServer[Any]):
                 return answers.mistake(f"{name}: {_wrong(error.__cause__)}")
             raise
 
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: Context[Any, Any] | None = None,
+    ) -> GetPromptResult | InputRequiredResult:
+        known = [prompt.name for prompt in PROMPTS]
+        if name not in known:
+            raise _invalid(f"there is no prompt '{name[:60]}'{did_you_mean(name[:60], known)}")
+        if any(len(text) > _LONGEST_NAME for text in (arguments or {}).values()):
+            raise _invalid(f"an argument is longer than {_LONGEST_NAME} characters")
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except (ValueError, UserError) as error:
+            raise _invalid(f"{name}: {_cause(error)}") from error
+
 
 def build(runs: Path, terms: Terms | None = None) -> tuple[Server, Desk]:
     """The server over a folder of runs, and the desk to close when it ends."""
@@ -112,11 +135,9 @@ def build(runs: Path, terms: Terms | None = None) -> tuple[Server, Desk]:
 
 
 def _add_prompts(server: Server) -> None:
-    if importlib.util.find_spec("spotter.mcp.prompts") is None:
-        return
-    prompts = importlib.import_module("spotter.mcp.prompts").PROMPTS
-    for name, title, description, _, function in prompts:  # arguments are those of the function
-        server.add_prompt(Prompt.from_function(function, name, title, description))
+    for one in PROMPTS:
+        prompt = Prompt.from_function(one.function, one.name, one.title, one.description)
+        server.add_prompt(prompt)
 
 
 def tools(desk: Desk) -> Iterator[tuple[Tool, ToolAnnotations]]:
@@ -154,6 +175,20 @@ def _longest(value: Any) -> int:
     if isinstance(value, str):
         return len(value)
     return max(map(_longest, value), default=0) if isinstance(value, list) else 0
+
+
+def _invalid(sentence: str) -> MCPError:
+    return MCPError(code=INVALID_PARAMS, message=" ".join(sentence.split()))
+
+
+def _cause(error: BaseException) -> str:
+    """The user's mistake behind what the library made of it."""
+    while True:
+        if isinstance(error, ValidationError):
+            return _wrong(error)
+        if isinstance(error, UserError) or error.__cause__ is None:
+            return str(error)
+        error = error.__cause__
 
 
 def _wrong(error: ValidationError) -> str:

@@ -28,7 +28,8 @@ from spotter.types import UserError
 
 CONTENTS: Final = (
     "run.json", "config.yaml", "metrics.jsonl", "events.jsonl", "run.log", "report.html",
-    "report.md", "checkpoints", "videos", "episodes", "blackbox", "tags",
+    "report.md", "checkpoints", "videos", "episodes", "blackbox", "reviews",
+    "tags",
 )  # fmt: skip
 _NEEDED: Final = ("run.json", "config.yaml")
 _SUFFIXES: Final = {

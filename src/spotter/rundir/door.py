@@ -20,7 +20,9 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
 _LISTED: Final = ("run.json", "tags", "metrics.jsonl", "events.jsonl")
 """What a list of runs reads of each."""
-_READ: Final = ("*", "checkpoints/*", "checkpoints/*/*", "videos/*", "episodes/*", "episodes/*/*")
+_READ: Final = (
+    "*", "checkpoints/*", "checkpoints/*/*", "videos/*", "episodes/*", "episodes/*/*", "reviews/*",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

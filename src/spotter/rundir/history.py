@@ -6,6 +6,7 @@ is read on from where the last look ended; one that was shortened by a resume is
 
 import math
 from array import array
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ Doubles = npt.NDArray[np.float64]
 
 MOST_POINTS: Final = 500
 _CHECKED_BYTES: Final = 64
+_TOGETHER: Final = 1024
+"""Rows taken up at once: their columns are built in one go."""
 
 
 class Tail:
@@ -65,8 +68,8 @@ class History:
         anew, data = self._tail.read()
         if anew:
             self._columns, self.rows = {}, 0
-        for line in data.splitlines():
-            self._add(line)
+        for rows in _alike(data):
+            self._add(rows)
         self.version += bool(anew or data)
         return self
 
@@ -109,24 +112,51 @@ class History:
         there = values[~np.isnan(values)]
         return float(there[-1]) if there.size else math.nan
 
-    def _add(self, line: bytes) -> None:
-        try:
-            row = orjson.loads(line)
-        except ValueError:
-            return
-        if not isinstance(row, dict):
-            return
-        for key, value in row.items():
-            number = _number(value)
-            if number is None:
+    def _add(self, rows: list[dict[str, Any]]) -> None:
+        """Rows with the same keys in the same order: a whole column at a time."""
+        for key, values in zip(rows[0], zip(*map(dict.values, rows), strict=True), strict=True):
+            numbers = _numbers(values)
+            if numbers is None:
                 continue
             column = self._columns.get(key)
             if column is None:
                 column = self._columns[key] = array("d")
             if len(column) < self.rows:
                 column.extend([math.nan] * (self.rows - len(column)))
-            column.append(number)
-        self.rows += 1
+            column.extend(numbers)
+        self.rows += len(rows)
+
+
+def _alike(data: bytes) -> Iterator[list[dict[str, Any]]]:
+    """The rows of some lines, in runs that have the same keys; what is no row is passed over."""
+    rows: list[dict[str, Any]] = []
+    keys: list[str] = []
+    for line in data.splitlines():
+        try:
+            row = orjson.loads(line)
+        except ValueError:
+            continue
+        if not isinstance(row, dict):
+            continue
+        if rows and (len(rows) >= _TOGETHER or list(row) != keys):
+            yield rows
+            rows = []
+        if not rows:
+            keys = list(row)
+        rows.append(row)
+    if rows:
+        yield rows
+
+
+def _numbers(values: Sequence[Any]) -> "array[float] | None":
+    """None if not one of them is a number."""
+    try:
+        return array("d", values)
+    except TypeError:
+        found = [_number(value) for value in values]
+        if all(number is None for number in found):
+            return None
+        return array("d", [math.nan if number is None else number for number in found])
 
 
 def _number(value: Any) -> float | None:

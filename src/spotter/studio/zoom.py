@@ -40,6 +40,9 @@ class Zoom:
         ends = [line["data"][-1][0] for line in options["series"] if line["data"]]
         top = max(ends, default=1.0) or 1.0
         options["xAxis"] |= {"min": 0, "max": top}
+        # both ends are odd numbers where somebody zoomed, and stand in the way of the round ones
+        ends_shown = {"showMinLabel": self.window is None, "showMaxLabel": False}
+        options["xAxis"]["axisLabel"] = options["xAxis"]["axisLabel"] | ends_shown
         low, high = self.window or (0.0, top)
         options["dataZoom"] = [
             {

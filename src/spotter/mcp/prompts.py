@@ -1,0 +1,141 @@
+"""Prompts: ways of working an agent can be handed, each a plain text beside this module.
+
+The texts name the server's tools. What a caller puts in goes in as data: on one line, not too long.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from string import Template
+from typing import Annotated, Any, Final, NamedTuple
+
+from pydantic import Field
+
+from spotter.digest.private import Discreet
+from spotter.display.words import count, number
+from spotter.mcp import safe
+from spotter.rundir import registry, selectors
+from spotter.rundir.identity import Info
+from spotter.types import UserError
+
+_TEXTS: Final = Path(__file__).parent / "texts"
+_MOST_TRAINED: Final = 20
+_MOST_ROUNDS: Final = 50
+
+
+class Prompt(NamedTuple):
+    """One way of working."""
+
+    name: str
+    title: str
+    description: str
+    arguments: tuple[str, ...]
+    function: Callable[..., str]
+
+
+Run = Annotated[str, Field(description="@last, @best-of:EnvId, an id, how it begins, or a tag")]
+Address = Annotated[str, Field(description="recipe or environment, such as CartPole-v1:ppo")]
+Steps = Annotated[int, Field(description="env steps of all runs together")]
+Minutes = Annotated[float, Field(description="minutes of training of all runs together")]
+Rounds = Annotated[int, Field(description="changes to try, one at a time")]
+Wish = Annotated[str, Field(description="what they want to learn, in their own words")]
+
+
+def tune(
+    address: Address,
+    budget_steps: Steps = 2_000_000,
+    budget_minutes: Minutes = 30.0,
+    rounds: Rounds = 6,
+) -> str:
+    """The loop: look, hypothesis, launch, compare, keep or revert."""
+    config = safe.resolved(_one_line(address), (), trust=False).config
+    for name, value, most in (
+        ("budget_steps", budget_steps, float("inf")),
+        ("budget_minutes", budget_minutes, float("inf")),
+        ("rounds", rounds, _MOST_ROUNDS),
+    ):
+        if not 0 < value <= most:
+            below = "" if most == float("inf") else f" and at most {most:g}"
+            raise UserError(f"{name} should be above 0{below}, got {value:g}")
+    return _filled(
+        "tune",
+        address=_one_line(address),
+        env=config.env.id,
+        budget_steps=count(budget_steps),
+        budget_minutes=number(budget_minutes),
+        rounds=str(rounds),
+    )
+
+
+def diagnose(run: Run = "@last") -> str:
+    """From the doctor's findings to one change, with the evidence checked."""
+    return _filled("diagnose", run=_one_line(run))
+
+
+def review_episode(run: Run = "@last") -> str:
+    """What the agent does on the screen, and the mistake that decides."""
+    return _filled("review_episode", run=_one_line(run))
+
+
+def next_lesson(wish: Wish = "") -> str:
+    """What to learn next, seen from what was trained here."""
+    asked = f'They say: "{_one_line(wish)}"' if wish.strip() else ""
+    return _filled("next_lesson", wish=asked, trained=_trained())
+
+
+def _trained() -> str:
+    """A line per recipe: how often, the best score, whether it was solved."""
+    of_recipe: dict[str, list[Info]] = {}
+    for info in registry.listing().infos:
+        of_recipe.setdefault(_one_line(str(info["address"])), []).append(info)
+    lines = [_recipe(address, infos) for address, infos in of_recipe.items()]
+    if not lines:
+        return "- nothing yet"
+    more = len(lines) - _MOST_TRAINED
+    rest = [f"- and {more} more recipes"] if more > 0 else []
+    return "\n".join([*lines[:_MOST_TRAINED], *rest])
+
+
+def _recipe(address: str, infos: list[Info]) -> str:
+    times = "once" if len(infos) == 1 else f"{len(infos)} times"
+    best = max(map(selectors.value, infos))
+    score = "never scored" if best == float("-inf") else f"best score {number(best)}"
+    solved = "solved" if any(info["solved"] for info in infos) else "not solved"
+    return f"- {address}: {times}, {score}, {solved}"
+
+
+def _one_line(text: str) -> str:
+    """An argument, or a name from a run, as data: it must not look like a part of the prompt."""
+    return Discreet(()).said(text, 120)
+
+
+def _filled(name: str, **words: str) -> str:
+    return _text(name).substitute(words).strip() + "\n"
+
+
+@cache
+def _text(name: str) -> Template:
+    return Template((_TEXTS / f"{name}.md").read_text(encoding="utf-8"))
+
+
+def _prompt(function: Callable[..., str], title: str, description: str) -> Prompt:
+    names: dict[str, Any] = function.__annotations__
+    arguments = tuple(name for name in names if name != "return")
+    return Prompt(function.__name__, title, description, arguments, function)
+
+
+PROMPTS: Final = (
+    _prompt(
+        tune,
+        "Tune a recipe",
+        "Improve a recipe in rounds within a budget: look, hypothesis, launch, compare, keep or "
+        "revert.",
+    ),
+    _prompt(diagnose, "Diagnose a run", "Find out what is wrong with a run, and what to try."),
+    _prompt(
+        next_lesson,
+        "The next lesson",
+        "Propose what a learner should train next, from what was trained here.",
+    ),
+    _prompt(review_episode, "Review an episode", "Watch an episode and name the decisive mistake."),
+)
