@@ -90,7 +90,7 @@ def _test_score(log: Path) -> tuple[float | None, int]:
     for line in lines:
         if line.startswith("score "):
             _, score, _, games, *_ = line.split()
-            return float(score), int(games)
+            return round(float(score), 2), int(games)
     return None, _GAMES
 
 

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from spotter import plugins
 from spotter.config import Resolved, recipes, tree
+from spotter.config.foreign import check_id, check_names
 from spotter.config.overrides import edit, parse
 from spotter.launch.local import checked
 from spotter.types import UserError
 
 _TRUST: Final = "the person can allow it by starting `spotter mcp` with --trust"
 _OPENS_FILES: Final = (("env", "wad"), ("env", "folder"))
-_PLAIN_ID: Final = re.compile(r"[A-Za-z0-9_][\w.+-]*(/[A-Za-z0-9_][\w.+-]*)*", re.ASCII)
 _PLAIN_WORD: Final = re.compile(r"[\w +-]*", re.ASCII)
 _MAY_HOLD_SLASHES: Final = (("env", "id"), ("plateau", "monitor"))
 _MOST: Final = {
@@ -50,7 +50,7 @@ def check_overrides(overrides: Sequence[str]) -> None:
     written: dict[str, Any] = {}
     for path, value in parse(overrides):
         written = edit(written, path, value)
-    _check_names(written)
+    check_names(written, _TRUST)
     for place, text in _texts(written):
         _check_text(place, text)
 
@@ -58,7 +58,7 @@ def check_overrides(overrides: Sequence[str]) -> None:
 def check_run(settings: Mapping[str, Any], trust: bool, address: str = "") -> None:
     """A run may come from a stranger: to read its config is to import what that names."""
     if not trust:
-        _check_names(settings)
+        check_names(settings, _TRUST)
         if address:
             _check_address(address)
 
@@ -69,44 +69,11 @@ def _check_address(address: str) -> None:
     if name in recipes.files():
         return
     if not colon:
-        _check_id("address", name)
+        check_id("address", name, _TRUST)
         return
     checked(name)  # says what is near if there is no such environment
     if variant not in plugins.names("algos"):
         raise UserError(plugins.unknown("algos", variant))
-
-
-def _check_names(data: Mapping[str, Any]) -> None:
-    """Every place where a name picks a plug-in."""
-    for path, kind in ((("env", "family"), "envs"), (("algo", "name"), "algos")):
-        _check_plugin(kind, tree.value_at(data, path), tree.dotted(path))
-    encoder = tree.value_at(data, ("policy", "encoder"))
-    if encoder != "auto":
-        _check_plugin("nets", encoder, "policy.encoder")
-    for path, key, kind in (
-        (("env", "wrappers"), "name", "wrappers"),
-        (("reward", "signals"), "source", "signals"),
-    ):
-        listed = tree.value_at(data, path)
-        for item in listed if isinstance(listed, list) else ():
-            if isinstance(item, Mapping):
-                _check_plugin(kind, item.get(key), f"{tree.dotted(path)} {key}")
-    _check_id("env.id", tree.value_at(data, ("env", "id")))
-
-
-def _check_plugin(kind: str, name: Any, where: str) -> None:
-    """Text that is no known name; anything but text is refused by the config itself."""
-    if isinstance(name, str) and name and name not in plugins.names(kind):
-        hint = f"; {_TRUST}" if "." in name else ""
-        raise UserError(f"{where}: {plugins.unknown(kind, name[:80])}{hint}")
-
-
-def _check_id(where: str, id: Any) -> None:
-    if isinstance(id, str) and id and not _PLAIN_ID.fullmatch(id):
-        raise UserError(
-            f"{where}: {id[:80]!r} is not the plain id of an environment, such as CartPole-v1; "
-            f"{_TRUST}"
-        )
 
 
 def _texts(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:

@@ -143,10 +143,7 @@ def _trained(selector: str, overrides: Sequence[Override]) -> Actor:
 
 def _loaded(saved: checkpoint.Saved, config: RunConfig) -> Policy:
     with checkpoint.reading(saved.folder):
-        # they are overwritten at once, and orthogonal ones of a large layer take a second
-        policy = Policy(saved.spaces, config.policy.model_copy(update={"orthogonal": False}))
-        policy.load_state_dict(dict(saved.weights))
-    return policy
+        return saved.policy(config.policy)
 
 
 def _untrained(selector: str, overrides: Sequence[Override]) -> Actor:

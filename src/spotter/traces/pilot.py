@@ -161,6 +161,4 @@ def find_pilot(source: Source, seed: int, fresh: Spaces | None) -> Pilot | None:
     if unlike := unlike_actions(saved.game, config.env):
         raise UserError(f"{source.step.name} cannot be played: {unlike}")
     with checkpoint.reading(source.step):
-        policy = Policy(saved.spaces, config.policy)
-        policy.load_state_dict(dict(saved.weights))
-    return Pilot(policy, stream)
+        return Pilot(saved.policy(config.policy), stream)
