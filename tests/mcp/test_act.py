@@ -216,6 +216,10 @@ def test_a_strangers_run_is_not_gone_on_with(runs, evil):
             await refused(client, "evaluate", run=run.id)
             await refused(client, "episode", run=run.id, play=True)
             await refused(client, "config", run=run.id)
+            assert "--trust" in await refused(client, "diagnose", run=run.id, environment=True)
+            found = await ask(client, "diagnose", run=run.id)
+            assert any("settings" in each for each in found["not_checked"])
+            await ask(client, "digest", run=run.id)
 
     asyncio.run(scenario())
 

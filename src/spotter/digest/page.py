@@ -28,8 +28,9 @@ def digest(run: Run, *, tokens: int = TOKENS, others: int = OTHERS) -> str:
         raise UserError(
             f"{tokens} tokens are too few for a digest; give it {FEWEST_TOKENS} or more"
         )
-    facts = gather(run, History(run.metrics_path).refresh())
-    diagnosis = diagnose(run)
+    history = History(run.metrics_path).refresh()
+    facts = gather(run, history)
+    diagnosis = diagnose(run, history=history, trusted=False)
     beside = look(facts, max(others, OTHERS))
     return page(
         [

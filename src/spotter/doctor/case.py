@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from spotter.config import RunConfig, validate
+from spotter.config.foreign import check_names
 from spotter.metrics.rules import IDS
 from spotter.rundir.history import Doubles, History
 from spotter.rundir.run import Run
@@ -51,17 +52,19 @@ class Recorded:
 class Case:
     """Everything a rule may ask about one run."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, history: History | None = None, trusted: bool = True) -> None:
         self.run = run
         self.info = run.info()
-        self.history = History(run.metrics_path).refresh()
+        self.history = history or History(run.metrics_path).refresh()
         self.events = list(run.events())
         self.evaluations = [one for one in run.evaluations() if one["seeds"] == "eval"]
         self.not_checked: list[str] = []
-        self.config = self._read_config()
+        self.config = self._read_config(trusted)
 
-    def _read_config(self) -> RunConfig | None:
+    def _read_config(self, trusted: bool) -> RunConfig | None:
         try:
+            if not trusted:
+                check_names(self.run.settings())
             return validate(self.run.settings())
         except (UserError, OSError, AssertionError) as error:
             self.not_checked.append(f"settings, which this version cannot read: {error}")

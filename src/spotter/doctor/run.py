@@ -14,6 +14,7 @@ from spotter.doctor.found import About, Found, Level
 from spotter.doctor.remedies import remedy
 from spotter.doctor.rules import BY_ID, RULES, Rule
 from spotter.metrics.alerts import PAGE
+from spotter.rundir.history import History
 from spotter.rundir.run import Run
 
 _ORDER: Final[Mapping[Level, int]] = {"critical": 0, "warning": 1, "info": 2}
@@ -58,9 +59,19 @@ class Diagnosis:
         return all(problem.level == "info" for problem in self.problems)
 
 
-def diagnose(run: Run, *, environment: bool = False) -> Diagnosis:
-    """Everything the rules find in a run, causes before symptoms."""
-    case = Case(run)
+def diagnose(
+    run: Run,
+    *,
+    environment: bool = False,
+    history: History | None = None,
+    trusted: bool = True,
+) -> Diagnosis:
+    """Everything the rules find in a run, causes before symptoms.
+
+    `history`: its metrics, where they were read already. `trusted`: its config may name plug-ins of
+    other packages, which are imported then.
+    """
+    case = Case(run, history, trusted)
     played: list[tuple[Rule, Found]] = []
     if environment and case.config is not None:
         from spotter.doctor.surroundings import examine

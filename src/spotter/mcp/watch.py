@@ -8,6 +8,7 @@ from pydantic import Field
 
 from spotter import plugins
 from spotter.launch.local import tail
+from spotter.mcp import safe
 from spotter.mcp.answers import Answer, as_text, clip, plain
 from spotter.mcp.desk import Desk
 from spotter.mcp.look import RUN, RunName, state
@@ -165,7 +166,11 @@ class Watch:
 
         if environment and self.desk.terms.read_only:
             raise UserError("this server is read-only: it makes no environments")
-        found = as_data(diagnose(self.desk.select(run), environment=environment))
+        chosen, trust = self.desk.select(run), self.desk.terms.trust
+        if environment:
+            safe.check_run(chosen.settings(), trust)
+        history = self.desk.history(chosen)
+        found = as_data(diagnose(chosen, environment=environment, history=history, trusted=trust))
         return Answer(found, {"problems": "first", "not_checked": "first"})
 
     def digest(
