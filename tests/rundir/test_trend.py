@@ -67,10 +67,27 @@ def test_a_short_rest_is_no_plateau():
     assert found.plateau_since is None
 
 
-def test_few_points_are_enough_for_a_direction_but_not_for_a_plateau():
+def test_any_two_points_make_a_line_but_no_direction():
     found = trend(np.array([0.0, 1000.0]), np.array([1.0, 3.0]))
     assert found is not None
-    assert (found.slope, found.direction, found.plateau_since) == (2.0, "rising", None)
+    assert (found.slope, found.direction, found.plateau_since) == (2.0, "flat", None)
+
+
+def test_few_points_have_a_direction_where_they_lie_on_a_line():
+    found = trend(np.arange(5) * 1000.0, np.array([1.0, 3.1, 4.9, 7.0, 9.2]))
+    assert found is not None
+    assert (found.direction, found.plateau_since) == ("rising", None)
+
+
+@pytest.mark.parametrize("points", [3, 4, 8, 12, 16, 40])
+def test_short_noise_has_no_direction_either(points):
+    """Two late points lie on a line exactly, whatever they are."""
+    x = np.arange(points) * 1000.0
+    found = [trend(x, noise(seed, points)) for seed in range(300)]
+    assert sum(each.direction != "flat" for each in found) <= 12
+
+
+def test_a_single_point_is_flat():
     alone = trend(np.array([5.0]), np.array([7.0]))
     assert alone is not None
     assert (alone.slope, alone.direction, alone.plateau_since) == (0.0, "flat", None)

@@ -17,7 +17,8 @@ def saved(config, updates: int = 0) -> Run:
         for _ in range(updates):
             training.step()
         row = {"env_steps": training.env_steps}
-        contents = Contents(training.env_steps, training.policy, training.state(), row, "copy\n")
+        state = {"training": training.state()}  # as `Loop.state` has it
+        contents = Contents(training.env_steps, training.policy, state, row, "copy\n")
         Keeper(run, config.checkpoint).save(contents)
     run.finish("finished")
     return run

@@ -11,11 +11,13 @@ import torch
 
 from spotter import checkpoint
 from spotter.evaluate import Evaluator
+from spotter.rundir.run import Run
 from spotter.traces import format as traces
 from spotter.traces.advantages import judged
 from spotter.traces.branch import branch, branch_to_disk
 from spotter.traces.capture import capture, capture_to_disk, eval_seeds
 from spotter.traces.rows import table
+from spotter.training import train
 from spotter.types import UserError
 from tests.traces.making import saved
 from tests.traces.odd import ID as ODD
@@ -205,8 +207,12 @@ def test_reward_parts_and_what_the_algorithm_would_have_got(make_config):
 
 
 def test_normalised_rewards_are_those_of_the_checkpoint(make_config):
-    saved(make_config("CartPole-v1", env=CLASSIC, reward={"normalize": True}), updates=3)
-    state = checkpoint.read(checkpoint.find("@last")).trainer["collector"]["mixer"]["scaler"]
+    """Of a checkpoint as a real training writes it."""
+    settings = {"budget": {"env_steps": 192}, "eval": {"episodes": 1}, "video": {"when": None}}
+    config = make_config("CartPole-v1", env=CLASSIC, reward={"normalize": True}, **settings)
+    train(config, new_run=lambda: Run.create(config, "CartPole-v1:ppo"))
+    trainer = checkpoint.read(checkpoint.find("@last")).trainer
+    state = trainer["training"]["collector"]["mixer"]["scaler"]
     paid = capture("@last", pictures=False).columns["training_reward"]
     assert paid[0] == pytest.approx(1 / np.sqrt(state["var"]), rel=0.05)
     assert abs(paid[0] - 1) > 0.1

@@ -20,8 +20,10 @@ _LATE: Final = 0.25
 _LATE_STRETCHES: Final = 16
 _SMALL: Final = 0.05
 """Part of the whole range that is no change worth a word."""
-_SURE: Final = 3.5
-"""Standard errors beyond which a slope is hardly chance."""
+_SURE: Final = (63.7, 9.9, 5.8, 4.6, 4.0, 3.7)
+"""Standard errors beyond which a slope is hardly chance, by points more than two: Student's t."""
+_SURE_OF_MANY: Final = 3.5
+_FEWEST_LATE: Final = 4
 _FEWEST: Final = 8
 """Points below which nothing is called a plateau."""
 _NEIGHBOURS: Final = 5
@@ -84,18 +86,21 @@ def _means(x: Doubles, y: Doubles, stretches: int) -> tuple[Doubles, Doubles]:
 def _late(x: Doubles, y: Doubles, span: float) -> tuple[float, Direction]:
     """The slope of the last quarter per env step, and what to call it."""
     late = x >= x[-1] - _LATE * (x[-1] - x[0])
-    if late.sum() < 2:
-        late[-2:] = True
+    late[-_FEWEST_LATE:] = True
     x, y = _means(x[late], y[late], _LATE_STRETCHES)
     width = float(x[-1] - x[0])
     if len(x) < 2 or width == 0:
         return 0.0, "flat"
+    spare = len(x) - 2
     away = x - x.mean()
     squares = float((away**2).sum())
     slope = float((away * (y - y.mean())).sum()) / squares
     rest = y - y.mean() - slope * away
-    error = math.sqrt(float((rest**2).sum()) / (len(x) - 2) / squares) if len(x) > 2 else 0.0
-    if abs(slope) * width <= _SMALL * span or abs(slope) <= _SURE * error:
+    if spare == 0:
+        return slope, "flat"  # any two points make a line
+    error = math.sqrt(float((rest**2).sum()) / spare / squares)
+    sure = _SURE[spare - 1] if spare <= len(_SURE) else _SURE_OF_MANY
+    if abs(slope) * width <= _SMALL * span or abs(slope) <= sure * error:
         return slope, "flat"
     return slope, "rising" if slope > 0 else "falling"
 

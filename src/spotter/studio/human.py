@@ -21,13 +21,16 @@ def lines(found: Sequence[Baseline], series: Iterable[dict[str, Any]]) -> list[d
     for one in found:
         game = f" in {one.env_id}" if len(found) > 1 else ""
         mean = f"human{game}: mean {score(one.mean)} of {plural(len(one.scores), 'episode')}"
-        drawn.append(_line(mean, ends, one.mean, "dashed"))
+        drawn.append(_line(mean, ends, one.mean, "dashed", "insideEndBottom"))
         if one.best > one.mean:
-            drawn.append(_line(f"human{game}: best {score(one.best)}", ends, one.best, "dotted"))
+            best = f"human{game}: best {score(one.best)}"
+            drawn.append(_line(best, ends, one.best, "dotted", "insideEndTop"))
     return drawn
 
 
-def _line(name: str, ends: tuple[float, float], height: float, dash: str) -> dict[str, Any]:
+def _line(
+    name: str, ends: tuple[float, float], height: float, dash: str, place: str
+) -> dict[str, Any]:
     """Two unseen points make room on the axis for the mark between them."""
     return {
         "type": "line",
@@ -41,7 +44,7 @@ def _line(name: str, ends: tuple[float, float], height: float, dash: str) -> dic
             "silent": True,
             "symbol": "none",
             "lineStyle": {"color": _COLOUR, "type": dash, "width": 1.4},
-            "label": {"formatter": "{a}", "position": "insideEndTop", "color": _COLOUR,
+            "label": {"formatter": "{a}", "position": place, "color": _COLOUR,
                       "fontSize": 11},
             "data": [{"yAxis": height}],
         },

@@ -7,7 +7,7 @@ would have been paid; train-only wrappers are left out.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -134,8 +134,9 @@ def _trained(selector: str, overrides: Sequence[Override]) -> Actor:
     if unlike := unlike_actions(saved.game, config.env):
         raise UserError(f"{step.name} of run {saved.run.id} cannot be played: {unlike}")
     mixer = None
-    with suppress(KeyError, TypeError):  # checkpoints of format 1 hold policies only
-        mixer = saved.trainer["collector"]["mixer"]
+    if saved.trainer is not None:  # checkpoints of format 1 hold policies only
+        with checkpoint.reading(step):
+            mixer = saved.trainer["training"]["collector"]["mixer"]
     progress = Progress(saved.env_steps, config.budget.env_steps)
     changes = _changes(overrides)
     return Actor(saved.run, step.name, config, policy, progress, saved.game, mixer, changes)

@@ -225,7 +225,7 @@ export default {
       if (!this.ready) return;
       this.fetchAhead();
       this.place();
-      if (this.e.axes) this.other = this.e.axes.map((_, i) => Number(this.e.action.at(this.step, i).toFixed(3)));
+      if (this.e.axes) this.other = this.e.axes.map((_, i) => Math.max(-1, Math.min(1, Number(this.e.action.at(this.step, i).toFixed(3)))));
       const table = this.$refs.table;
       const top = this.step * ROW;
       if (table && (top < table.scrollTop || top + ROW > table.scrollTop + table.clientHeight)) {
