@@ -43,3 +43,24 @@ def test_other_threads_train_without_handlers():
     thread.start()
     thread.join()
     assert found == [None]
+
+
+def test_an_overdue_stop_is_asked_for_and_then_insisted_on(monkeypatch):
+    monkeypatch.setattr("spotter.interrupts._INSIST_S", 0.1)
+    said = []
+    with Interrupts() as interrupts:
+        interrupts.on_request = said.append
+        with pytest.raises(KeyboardInterrupt), interrupts.overdue(0.1):
+            for _ in range(100):  # an update that never ends
+                time.sleep(0.05)
+        assert interrupts.requested == "terminated"
+    assert said == ["its minutes are long spent: stopping"]
+
+
+@pytest.mark.parametrize("after_s", [None, 30.0])
+def test_who_ends_in_time_is_left_alone(after_s):
+    with Interrupts() as interrupts:
+        with interrupts.overdue(after_s):
+            started = threading.active_count()
+        assert not interrupts.stopping()
+    assert threading.active_count() <= started

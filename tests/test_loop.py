@@ -173,3 +173,12 @@ def test_a_run_that_has_spent_its_minutes_asks_for_more(make_config):
     with pytest.raises(UserError, match=r"spent its budget of 0\.02 minutes.*budget\.minutes=1$"):
         resume(run.id)
     assert resume(run.id, ["budget.minutes=1"]).notes[0] == ("the budget of 0.02 min becomes 1 min")
+
+
+def test_a_test_that_never_ends_is_given_up_with_the_budget(make_config, monkeypatch, capfd):
+    monkeypatch.setattr("spotter.loop._TEST_S", 0.5)
+    limits = {"env": {"threshold": 1000.0}, "budget": {"env_steps": None, "minutes": 0.005}}
+    run = ran(make_config, eval={"episodes": 1_000_000, "every_steps": None}, **limits)
+    info = run.info()
+    assert (info["status"], info["reason"], info["score"]) == ("interrupted", "terminated", None)
+    assert "its minutes are long spent" in capfd.readouterr().err

@@ -1,10 +1,12 @@
 """The first Ctrl-C or SIGTERM asks training to stop at the next safe point; the second insists."""
 
+import _thread
 import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final, Literal, Self
 
@@ -15,6 +17,10 @@ _SIGNALS: Final[dict[str, Request]] = {
     "SIGTERM": "terminated",
     "SIGBREAK": "interrupted",  # how Windows asks a process in a group of its own
 }
+
+
+_INSIST_S: Final = 60.0
+"""Between asking for an overdue stop and insisting on it."""
 
 
 class Interrupts:
@@ -44,6 +50,30 @@ class Interrupts:
             raise KeyboardInterrupt
         self.requested = _SIGNALS[signal.Signals(number).name]
         self.on_request("stopping after this update; once more to exit at once")
+
+    @contextmanager
+    def overdue(self, after_s: float | None) -> Iterator[None]:
+        """After so many seconds ask for a stop, and if nothing comes of it insist: a limit holds
+        also in an update or an evaluation that takes for ever."""
+        timers = []
+        if after_s is not None and self._before:
+            timers = [
+                threading.Timer(after_s, self._ask_late),
+                threading.Timer(after_s + _INSIST_S, _thread.interrupt_main),
+            ]
+        for timer in timers:
+            timer.daemon = True
+            timer.start()
+        try:
+            yield
+        finally:
+            for timer in timers:
+                timer.cancel()
+
+    def _ask_late(self) -> None:
+        if not self.requested:
+            self.requested = "terminated"
+            self.on_request("its minutes are long spent: stopping")
 
     def stopping(self) -> bool:
         return self.requested is not None

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from spotter import blackbox, diagnosis
 from spotter.checkpoint import Contents, Keeper
@@ -20,6 +20,9 @@ from spotter.types import Evaluation, Fault
 
 if TYPE_CHECKING:
     from spotter.training import Training
+
+_TEST_S: Final = 60.0
+"""How long the last test may take at least, once the budget of minutes is spent."""
 
 Reason = Literal["solved", "budget", "interrupted", "terminated", "alert"]
 
@@ -53,13 +56,14 @@ class Loop:
 
     def go(self) -> None:
         """Until solved, spent, stopped or asked to stop; then `reason` and `test` are set."""
-        if self.cut_short:
-            self._make_up()
-        while self.reason is None and not self._is_spent():
-            self._once()
-        self.reason = self.reason or "budget"
-        if self.test is None and self.reason in ("budget", "alert"):
-            self._final_test()
+        with self.interrupts.overdue(self._overdue_s()):
+            if self.cut_short:
+                self._make_up()
+            while self.reason is None and not self._is_spent():
+                self._once()
+            self.reason = self.reason or "budget"
+            if self.test is None and self.reason in ("budget", "alert"):
+                self._final_test()
         if self.test is None:
             self.reason = self.interrupts.requested or self.reason
         self.save()
@@ -95,6 +99,14 @@ class Loop:
     def _is_spent(self) -> bool:
         spent = self.training.env_steps, self.recorder.elapsed_s
         return self.training.config.budget.fraction(*spent) >= 1
+
+    def _overdue_s(self) -> float | None:
+        """When the budget of minutes is so long spent that not even the last test may go on."""
+        minutes = self.training.config.budget.minutes
+        if minutes is None:
+            return None
+        left_s = max(0.0, minutes * 60 - self.recorder.elapsed_s)
+        return left_s + max(_TEST_S, minutes * 60 / 2)
 
     def _once(self) -> None:
         try:

@@ -185,7 +185,7 @@ def test_each_score_counts_once_and_the_later_one_wins(make_run):
 def test_a_run_that_is_not_heard_of_is_silent(make_run, edit):
     run = make_run(status="running")
     assert run.info()["status"] == "running"
-    edit(run, heartbeat="2020-01-01T00:00:00+00:00")
+    edit(run, heartbeat="2020-01-01T00:00:00+00:00", pid_start="")
     assert run.info()["status"] == "silent"
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
@@ -193,6 +193,16 @@ def test_a_run_that_is_not_heard_of_is_silent(make_run, edit):
     assert run.info()["status"] == "silent", "killed a moment ago, on this machine"
     edit(run, host="elsewhere")
     assert run.info()["status"] == "running", "of another machine only the heartbeat is known"
+
+
+@pytest.mark.skipif(not process.start_of(os.getpid()), reason="who began when is not known here")
+def test_a_long_update_is_no_death(make_run, edit):
+    """An evaluation may take minutes; its process is there to be seen."""
+    run = make_run(status="running")
+    edit(run, heartbeat="2020-01-01T00:00:00+00:00")
+    assert run.info()["status"] == "running"
+    edit(run, pid_start="that of an earlier process of the same number")
+    assert run.info()["status"] == "silent"
 
 
 def test_a_newer_format_is_refused(make_run, edit):

@@ -43,9 +43,11 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "command": (list,),
     "host": (str,),
     "pid": (int,),
+    "pid_start": (str,),
     "versions": (dict,),
     "parent": (dict, type(None)),
     "resumes": (list,),
+    "resume_grade": (dict, type(None)),
     "best": _NUMBER,
     "steps_to_threshold": (int, type(None)),
     "fingerprint": (str,),
@@ -58,6 +60,7 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
 def defaults() -> Info:
     """What was added since format 1; an older folder reads as if it held these."""
     return {
+        "pid_start": "",
         "parent": None,
         "resumes": [],
         "why": "",
@@ -126,8 +129,13 @@ def with_present_status(info: Info) -> Info:
 
 
 def _is_silent(info: Mapping[str, Any]) -> bool:
-    here = info["host"] == process.host()
-    return age_s(info["heartbeat"]) > SILENT_AFTER_S or (here and not process.is_alive(info["pid"]))
+    """A long update or evaluation is no death: on this machine the process itself is looked at."""
+    if info["host"] == process.host():
+        if not process.is_alive(info["pid"]):
+            return True
+        if info["pid_start"] and process.start_of(info["pid"]) == info["pid_start"]:
+            return False
+    return age_s(info["heartbeat"]) > SILENT_AFTER_S
 
 
 def seconds(info: Mapping[str, Any]) -> float:

@@ -59,6 +59,7 @@ class Run:
         """
         now = identity.now()
         info = {
+            **identity.defaults(),
             "format": FORMAT,
             "id": "",
             "address": address,
@@ -77,8 +78,8 @@ class Run:
             "command": list(command),
             "host": process.host(),
             "pid": os.getpid(),
+            "pid_start": process.start_of(os.getpid()),
             "versions": versions(),
-            **identity.defaults(),
             **_game(config),
             "vector_steps": 0,
             "parent": parent,
@@ -184,6 +185,7 @@ class Run:
             env_steps=env_steps,
             host=process.host(),
             pid=os.getpid(),
+            pid_start=process.start_of(os.getpid()),
             **_game(config),
             resumes=[*info["resumes"], session],
         )
