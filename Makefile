@@ -3,15 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+WORKERS = $(shell $(PYTHON) -c "import os; print(min(4, (os.cpu_count() or 1) + 1))")
 
 .PHONY: train test soak lint learn bench format schema clean
 
 train: $(READY)
 	$(BIN)/spotter train CartPole-v1:ppo
 
-# On as many cores as there are, up to four; the tests of a file stay together.
+# One worker more than cores, for many tests wait for processes; the tests of a file stay together.
 test: $(READY)
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 # The fault tests with longer runs and many more kills; about ten minutes on two cores.
 soak: $(READY)

@@ -2,6 +2,8 @@
 
 import threading
 
+import pytest
+
 from spotter.display.board import Board, NewAlerts
 from spotter.metrics.spec import Catalogue, MetricSpec
 from tests.display.scripted import CATALOGUE, DEAD, KL_HIGH, Clock, row
@@ -143,4 +145,4 @@ def test_no_row_is_lost_between_two_threads():
     drawing.join()
     (entry,) = board.show()
     assert entry.series._count == 20_000
-    assert entry.series.mean == 0.5
+    assert entry.series.mean == pytest.approx(0.5)  # in which portions it was summed is chance
