@@ -24,6 +24,7 @@ def test_the_budget_and_the_neighbours_can_be_chosen(spotter):
 def test_mistakes_are_one_sentence(spotter):
     assert spotter("digest").code == 2
     make()
+    assert spotter("digest", "--runs", "-3").code == 2
     ran = spotter("digest", "--tokens", "5")
     assert ran.code == 2
     assert ran.err == "spotter: 5 tokens are too few for a digest; give it 400 or more\n"

@@ -5,7 +5,7 @@ import pytest
 from spotter import review
 from spotter.cli import review as command
 from tests.digest.making import make
-from tests.review.server import no_model, serving
+from tests.review.server import Reply, completion, no_model, serving
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +43,42 @@ def test_yes_sends_and_says_where_the_answer_is(spotter, model):
     assert (ran.code, ran.out) == (0, "Lower `algo.lr`.\n")
     assert ran.err.strip().endswith("1.md")
     assert len(review.stored(run)) == 1
+
+
+def test_a_key_the_server_repeats_is_neither_printed_nor_kept(spotter, model, monkeypatch):
+    monkeypatch.setenv("SPOTTER_LLM_KEY", "sk-secret-1")
+    reply = completion("I was sent Bearer sk-secret-1") | {"model": "sk-secret-1"}
+    model.answers(Reply(body=reply))
+    run = make()
+    ran = spotter("review", "--yes")
+    assert (ran.code, ran.out) == (0, "I was sent Bearer (key)\n")
+    kept = [*(run.folder / "reviews").iterdir(), run.events_path]
+    assert len(kept) == 3
+    assert all("sk-secret" not in path.read_text(encoding="utf-8") for path in kept)
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("http://[::1", ""),
+        ("http://localhost/vé1", ""),
+        ("http://localhost:abc/v1", ""),
+        ("http://localhost/v1", "sk-1…"),
+        ("http://localhost/v1", "sk-1\n2"),
+    ],
+    ids=["bracket", "accent", "port", "ellipsis", "line break"],
+)
+def test_a_wrong_setting_is_one_sentence(spotter, monkeypatch, url, key):
+    for name, value in (("URL", url), ("MODEL", "tiny"), ("KEY", key)):
+        monkeypatch.setenv(f"SPOTTER_LLM_{name}", value)
+    make()
+    asked = spotter("review", "--yes")
+    assert asked.code == 2
+    assert asked.err.count("\n") == 1
+    shown = spotter("review", "--show")
+    assert shown.code == 0
+    assert "to nobody: " in shown.out.splitlines()[0]
+    assert "sk-1" not in asked.out + asked.err + shown.out + shown.err
 
 
 def test_nobody_to_ask_means_no(spotter, model):

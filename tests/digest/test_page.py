@@ -10,6 +10,8 @@ import pytest
 
 from spotter.digest.page import FEWEST_TOKENS, digest
 from spotter.digest.text import tokens
+from spotter.metrics import common
+from spotter.metrics.spec import MetricSpec
 from spotter.rundir.run import Run
 from spotter.types import UserError
 from tests.digest.making import make, write_rows
@@ -36,6 +38,34 @@ def test_curves_have_bars_and_numbers():
     assert "greatest 497.5 at 25,600" in line
     assert "rising +19" in line
     assert "- The same numbers as train/score: train/length" in digest(make())
+
+
+def test_what_a_metric_means_is_cut_at_whole_clauses(monkeypatch):
+    meanings = {"grad/norm": "its size (before; it is clipped; then)", "loss/value": "error; twice"}
+    specs = tuple(MetricSpec(key, meaning) for key, meaning in meanings.items())
+    monkeypatch.setattr(common, "METRICS", specs)
+    run = make()
+    rows = [json.loads(line) for line in run.metrics_path.read_text().splitlines()]
+    rows[0]["grad/norm"] = 7.0
+    run.metrics_path.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    text = digest(run, tokens=8000)
+    assert "- grad/norm (its size (before; it is clipped; then)): " in text
+    assert "- loss/value (error): " in text
+
+
+@pytest.mark.parametrize("length", [300, 1200])
+def test_a_command_is_whole_or_not_there(length):
+    """Its end is the change to try."""
+    kwargs = "env.kwargs={render_mode: " + "x" * length + "}"
+    run = make("algo.lr=0.3", kwargs, score=9.0, solved=False)
+    rows = [json.loads(line) for line in run.metrics_path.read_text().splitlines()]
+    broken = {"policy/approx_kl": 3.0, "hp/algo.lr": 0.3, "train/score": 9.0}
+    run.metrics_path.write_text("".join(json.dumps(row | broken) + "\n" for row in rows))
+    text = digest(run, tokens=8000)
+    assert "Change: `algo.lr=0.001`." in text
+    command = next((line for line in text.splitlines() if line.startswith("- Try first")), "")
+    assert command.endswith(" algo.lr=0.001`") == (length == 300)
+    assert bool(command) == (length == 300)
 
 
 def test_values_that_are_not_finite_are_told_first():

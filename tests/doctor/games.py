@@ -3,6 +3,7 @@
 Each is registered with Gymnasium: `tests.doctor.games:Frozen-v0` trains like any other.
 """
 
+import math
 from typing import Any
 
 import gymnasium as gym
@@ -98,6 +99,16 @@ class Falling(Deaf):
         return super().step(action)
 
 
+class Glitch(Deaf):
+    """Pays a number that is none, after a good while."""
+
+    steps_left = 300
+
+    def pay(self, action):
+        self.steps_left -= 1
+        return math.nan if self.steps_left < 0 else super().pay(action)
+
+
 class Loud(CartPoleEnv):
     """CartPole in micrometres: the same game, with enormous numbers."""
 
@@ -117,7 +128,7 @@ class Loud(CartPoleEnv):
         return (seen * 1e4 + 3e4).astype(np.float32)
 
 
-for _name in ("Frozen", "Deaf", "Alternate", "Twin", "Falling"):
+for _name in ("Frozen", "Deaf", "Alternate", "Twin", "Falling", "Glitch"):
     gym.register(f"{_name}-v0", entry_point=f"tests.doctor.games:{_name}")
 gym.register("Trap-v0", entry_point="tests.doctor.games:Trap", reward_threshold=9.0)
 gym.register(

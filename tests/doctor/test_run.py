@@ -1,7 +1,5 @@
 """The doctor on runs whose numbers and settings are known: ranking, changes, commands, speed."""
 
-import gzip
-import json
 import re
 import subprocess
 import sys
@@ -10,36 +8,16 @@ from pathlib import Path
 import pytest
 
 from spotter.config import changed, validate
+from spotter.digest.page import digest
 from spotter.doctor.case import Case
 from spotter.doctor.changes import command, number, power, scaled
-from spotter.doctor.rules import BY_ID, PLAYED, RULES
-from spotter.doctor.run import diagnose
+from spotter.doctor.rules import BY_ID, LASTING, PLAYED, RULES
+from spotter.doctor.run import as_text, diagnose
 from spotter.metrics import rules as alerts
-from tests.doctor.recordings import FOLDER, unpack
+from tests.doctor.recordings import FOLDER
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def made(tmp_path):
-    """A recorded run with some of its settings, fields and columns replaced."""
-
-    def make(name, config=(), info=None, columns=None, drop=()):
-        data = json.loads(gzip.decompress((FOLDER / f"{name}.json.gz").read_bytes()))
-        for before, after in config:
-            assert re.search(before, data["config"]), data["config"]
-            data["config"] = re.sub(before, after, data["config"])
-        data["info"] |= info or {}
-        rows = len(data["columns"]["env_steps"])
-        for key, value in (columns or {}).items():
-            data["columns"][key] = [value(n / rows) for n in range(rows)]
-        for key in drop:
-            data["columns"].pop(key, None)
-        path = tmp_path / "packed.json.gz"
-        path.write_bytes(gzip.compress(json.dumps(data).encode()))
-        return unpack(path, tmp_path)
-
-    return make
+FAILED = sorted(path.name.split(".")[0] for path in FOLDER.glob("failed-*"))
 
 
 def ids(run, *levels):
@@ -47,9 +25,10 @@ def ids(run, *levels):
 
 
 def test_every_rule_is_described_and_explains_what_there_is():
-    assert len(BY_ID) == len(PLAYED) + len(RULES)
+    assert len(BY_ID) == len(PLAYED) + len(RULES) + 1
     known = {*BY_ID, *alerts.IDS}
     assert {name for rule in RULES for name in rule.explains} <= known
+    assert {*LASTING, *(name for each in LASTING.values() for name in each)} <= known
     page = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
     headings = re.findall(r"^### (\S+)$", page, re.MULTILINE)
     assert [name for name in BY_ID if headings.count(name) != 1] == []
@@ -89,12 +68,16 @@ def test_the_command_trains_the_same_with_the_change(made):
     assert sum(word.startswith("algo.lr=") for word in words) == 1
 
 
-def test_without_readable_settings_it_says_so(made):
-    run = made("failed-lr-too-low", [("name: ppo", "name: dreamer")])
+@pytest.mark.parametrize("name", FAILED)
+def test_without_readable_settings_it_says_so(made, name):
+    run = made(name, [("name: (ppo|a2c|reinforce)\\n", r"name: dreamer\n")])
     diagnosis = diagnose(run)
     assert "settings, which this version cannot read" in diagnosis.not_checked[0]
+    assert not [line for line in diagnosis.not_checked if "failed" in line]
     assert all(one.overrides == () for one in diagnosis.problems)
+    assert "nan" not in re.findall(r"\w+", as_text(diagnosis))
     assert command(Case(run), ()) is None
+    assert "settings that name code of another package" in digest(run, tokens=8000)
 
 
 def test_a_young_run_is_not_judged(made, tmp_path):

@@ -99,6 +99,25 @@ def test_what_playing_shows_explains_what_was_recorded(tmp_path):
     assert any("kl-low" in line for line in problem.evidence)
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("Glitch", "while it was played: a reward of nan"),
+     ("Falling", "while it was played: RuntimeError: the cartridge fell out")],
+)  # fmt: skip
+def test_what_breaks_only_after_a_while_is_one_sentence(name, expected):
+    seen = found(game(name))
+    assert list(seen) == ["environment-broken"]
+    assert seen["environment-broken"].evidence == (expected,)
+
+
+@pytest.mark.parametrize("status", ["failed", "finished"])
+def test_a_crash_and_the_fault_behind_it_are_one_problem(made, status):
+    """A recorded crash of Falling-v0, which falls again when it is played."""
+    diagnosis = diagnose(made("failed-crashed", info={"status": status}), environment=True)
+    told = [one.id for one in diagnosis.problems if one.level == "critical"]
+    assert told == ["crashed" if status == "failed" else "environment-broken"]
+
+
 def test_an_environment_that_hangs_is_a_finding(tmp_path, monkeypatch):
     monkeypatch.setattr(surroundings, "TIMEOUT_S", 0.2)
     run = unpack(FOLDER / "healthy-cartpole.json.gz", tmp_path)

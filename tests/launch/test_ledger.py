@@ -1,6 +1,7 @@
 """The book of what agents spend: limits hold over processes, keys over restarts."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -8,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from spotter.launch.ledger import Ledger, Limits, Wish
+from spotter.rundir import identity
+from spotter.rundir.files import read_json, write_json
 from spotter.types import UserError
 from tests.studio.making import make_run
 
@@ -16,6 +19,8 @@ HAMMER = """
 import sys
 from pathlib import Path
 from spotter.launch.ledger import Ledger, Limits, Wish
+from spotter.rundir import identity
+from spotter.rundir.files import read_json, write_json
 from spotter.types import UserError
 book, taken = Ledger(Path(sys.argv[1])), 0
 for number in range(20):
@@ -106,6 +111,81 @@ def test_an_ended_run_costs_what_it_used(runs):
     assert (spent.runs, spent.steps) == (0, 512) and spent.minutes < 1
     book.renew()
     assert book.spent().steps == 0
+
+
+def test_a_run_that_used_more_than_was_reserved_costs_what_it_used(runs):
+    book = Ledger(runs)
+    entry, _ = book.reserve(wish(steps=1), MANY)
+    run = make_run(runs, updates=2)  # an update is never cut short
+    book.started(entry.id, os.getpid())
+    book.became(entry.id, run.id)
+    assert book.spent().steps == 512
+    with pytest.raises(UserError, match="488 of 1,000 are left"):
+        book.reserve(wish(1, steps=489), MANY)
+
+
+def test_what_others_did_with_the_run_later_is_not_charged(runs):
+    book = Ledger(runs)
+    entry, _ = book.reserve(wish(), MANY)
+    run = make_run(runs, updates=2)
+    book.started(entry.id, dead_pid())
+    book.became(entry.id, run.id)
+    path = run.folder / "run.json"
+    info = read_json(path)
+    by_hand = {"time": identity.now(), "stopped": info["ended"], "env_steps": 512, "pid": 1}
+    late = {"ended": "2099-01-01T00:00:00.000+00:00", "env_steps": 10**6, "resumes": [by_hand]}
+    write_json(path, info | late)
+    spent = book.spent()
+    assert spent.steps == 512 and spent.minutes < 1
+
+
+RESERVE = """
+import os, sys
+from pathlib import Path
+from spotter.launch.ledger import Ledger, Limits, Wish
+for number in range(int(sys.argv[2])):
+    Ledger(Path(sys.argv[1])).reserve(Wish(f"{number}", "agent", 300, 1.0), Limits(9, 1000, 1000))
+os._exit(9)
+"""
+
+
+def killed_server(runs, starts=1):
+    """One that wrote its starts down, and no more."""
+    subprocess.run([sys.executable, "-c", RESERVE, str(runs), str(starts)], check=False)
+
+
+def made_long_ago(runs):
+    with sqlite3.connect(runs / ".launched" / "ledger.sqlite") as book:
+        book.execute("UPDATE entries SET time = '2020-01-01T00:00:00.000+00:00'")
+    book.close()
+
+
+def test_a_start_whose_server_was_killed_counts_until_its_run_ends(runs, monkeypatch):
+    monkeypatch.setenv("SPOTTER_ACTOR", "agent")
+    killed_server(runs)
+    book = Ledger(runs)
+    assert (book.spent().runs, book.spent().steps) == (1, 300)  # its process may be on its way
+    run = make_run(runs, updates=2, status="running")
+    assert book.run_of(1) == run.id and book.spent().runs == 1
+    made_long_ago(runs)
+    assert book.entry(1).pid == os.getpid() and book.spent().runs == 1
+    run.finish("finished", env_steps=512)
+    assert (book.spent().runs, book.spent().steps) == (0, 512)
+
+
+def test_a_start_whose_server_was_killed_before_there_was_a_process_is_forgotten(runs):
+    killed_server(runs)
+    made_long_ago(runs)
+    assert (Ledger(runs).spent().runs, Ledger(runs).spent().steps) == (0, 0)
+
+
+def test_two_such_starts_become_two_runs(runs, monkeypatch):
+    monkeypatch.setenv("SPOTTER_ACTOR", "agent")
+    killed_server(runs, starts=2)
+    made = [make_run(runs, updates=updates).id for updates in (1, 2)]
+    book = Ledger(runs)
+    assert book.spent().steps == 256 + 512
+    assert [book.entry(id).run for id in (1, 2)] == made
 
 
 def test_a_start_that_died_before_it_made_a_run_costs_nothing(runs):

@@ -1,4 +1,4 @@
-"""Over HTTP: the token, the names, the pages that may ask; and the first answer's cost."""
+"""The server's process. Over HTTP: the token, the names, the pages; over stdio: what it costs."""
 
 import asyncio
 import json
@@ -10,8 +10,13 @@ from pathlib import Path
 
 import httpx2
 import pytest
+import typer
+from typer.testing import CliRunner
 
-from tests.mcp.making import CODE, Http, ask, environment
+from spotter.cli.mcp import run
+from spotter.mcp.http import token
+from spotter.types import UserError
+from tests.mcp.making import Http, ask, environment
 
 HELLO = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize",
@@ -54,77 +59,94 @@ def test_a_client_with_the_token_is_served(server):
         pytest.param({"host": "evil.example:80"}, 403, id="rebound_name"),
         pytest.param({"origin": "http://evil.example"}, 403, id="other_page"),
         pytest.param({"origin": "null"}, 403, id="no_page"),
+        pytest.param({"origin": "http://["}, 403, id="nonsense"),
     ],
 )
 def test_others_are_not(server, headers, status):
     assert post(server, **headers).status_code == status
 
 
-def test_a_token_is_made_where_there_is_none_and_must_not_be_short(tmp_path):
-    made = Http(tmp_path / "runs")
-    made.stop()
-    assert len(made.token) >= 24
-    short = subprocess.run(
-        [sys.executable, "-c", CODE, "--http", "--port", "0"], capture_output=True, text=True,
-        env=environment(tmp_path / "runs", SPOTTER_TOKEN="short"), timeout=60,
-    )  # fmt: skip
-    assert short.returncode != 0 and "at least 8 characters" in short.stderr
+def test_a_token_is_made_where_there_is_none_and_must_not_be_short(monkeypatch):
+    monkeypatch.delenv("SPOTTER_TOKEN", raising=False)
+    (made, is_new), (other, _) = token(), token()
+    assert is_new and len(made) >= 24 and made != other
+    monkeypatch.setenv("SPOTTER_TOKEN", "short")
+    with pytest.raises(UserError, match="at least 8 characters"):
+        token()
 
 
-LOOK = """
-import asyncio, sys
-from pathlib import Path
-from spotter.mcp.server import build
-from mcp.client.client import Client
-
-async def main():
-    server, desk = build(Path(sys.argv[1]))
-    async with Client(server) as client:
-        await client.list_tools()
-        for tool in ("runs", "status", "metrics", "history", "chart", "envs", "limits", "digest",
-                     "diagnose"):
-            result = await client.call_tool(tool, {})
-            assert not result.is_error, result
-            assert "torch" not in sys.modules, tool
-
-asyncio.run(main())
-"""
+def test_options_that_mean_nothing_are_refused():
+    for options in ({"port": 7000}, {"host": "0.0.0.0"}):
+        with pytest.raises(UserError, match="are for --http"):
+            run(**options)
+    app = typer.Typer()
+    app.command()(run)
+    told = CliRunner().invoke(app, ["--answer-tokens", "500"])
+    assert told.exit_code == 2 and "1000" in told.output
 
 
-def test_looking_needs_no_torch(shelf):
-    done = subprocess.run(
-        [sys.executable, "-c", LOOK, str(shelf)], capture_output=True, text=True, timeout=120,
-        env=environment(shelf),
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+class Stdio:
+    """`spotter mcp` in a process of its own, and the processor time of its first answers."""
+
+    def __init__(self, runs: Path, path: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "spotter", "mcp"],
+            env=environment(runs, PYTHONPATH=str(path)), stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        began = time.monotonic()
+        ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        self.send(
+            HELLO, ready, {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}, call("runs", 3)
+        )
+        self.first = [self.receive() for _ in range(3)]
+        self.cpu_s = _cpu_s(self.process.pid) or time.monotonic() - began
+
+    def send(self, *messages):
+        self.process.stdin.write(b"".join(json.dumps(one).encode() + b"\n" for one in messages))
+        self.process.stdin.flush()
+
+    def receive(self):
+        return json.loads(self.process.stdout.readline())
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.wait(10)
+        self.process.stdout.close()
 
 
-def test_the_first_answer_is_cheap(shelf):
+def call(tool, number):
+    params = {"name": tool, "arguments": {}}
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+
+
+@pytest.fixture(scope="module")
+def without_torch(shelf, tmp_path_factory):
+    """Whoever imports torch there gets an error, and leaves a trace."""
+    folder = tmp_path_factory.mktemp("no_torch")
+    marker = folder / "was_imported"
+    poison = f"open({str(marker)!r}, 'w').close()\nraise RuntimeError('torch was imported')\n"
+    (folder / "torch.py").write_text(poison)
+    server = Stdio(shelf, folder)
+    yield server, marker
+    server.stop()
+
+
+def test_the_first_answer_is_cheap(without_torch):
     """Processor time, not the clock's: other tests may keep the machine busy."""
-    ready = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
-    asks = [
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
-        {"jsonrpc": "2.0", "id": 3, "method": "tools/call",
-         "params": {"name": "runs", "arguments": {}}},
-    ]  # fmt: skip
-    began = time.monotonic()
-    server = subprocess.Popen(
-        [sys.executable, "-c", CODE], env=environment(shelf), stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        lines = [json.dumps(HELLO).encode() + b"\n", ready]
-        server.stdin.write(b"".join([*lines, *(json.dumps(a).encode() + b"\n" for a in asks)]))
-        server.stdin.flush()
-        answers = [json.loads(server.stdout.readline()) for _ in range(3)]
-        wall_s, cpu_s = time.monotonic() - began, _cpu_s(server.pid)
-        assert {answer["id"] for answer in answers} == {1, 2, 3}
-        assert (cpu_s or wall_s) < 3.0
-        print(f"first answer: {wall_s:.2f} s, {cpu_s:.2f} s of processor time")
-    finally:
-        server.stdin.close()
-        server.wait(10)
-        server.stdout.close()
+    server, _ = without_torch
+    assert {answer["id"] for answer in server.first} == {1, 2, 3}
+    assert server.cpu_s < 1.5
+
+
+def test_looking_needs_no_torch(without_torch):
+    server, marker = without_torch
+    tools = ("status", "metrics", "history", "chart", "envs", "limits", "digest", "diagnose")
+    for number, tool in enumerate(tools, 10):
+        server.send(call(tool, number))
+        result = server.receive()["result"]
+        assert not result.get("isError"), (tool, result)
+    assert not marker.exists()
 
 
 def _cpu_s(pid):

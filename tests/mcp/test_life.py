@@ -18,29 +18,35 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="kill -9")
 
 async def begin(runs: Path) -> tuple[str, int]:
     """Start a run, see it learn, and kill the server; the run and its process."""
-    begun = {}
-    with pytest.raises(BaseException):  # noqa: B017  # whatever a client makes of the end
+    begun: list[tuple[str, int]] = []
+    try:
         async with Client(stdio(runs), client_info=ME, mode="legacy") as client:
-            asked = {"address": "CartPole-v1:ppo", "overrides": SHORT, "steps": 19_000_000,
-                     "minutes": 5, "reason": "to see it learn", "request_key": "one"}  # fmt: skip
-            told = await ask(client, "start", **asked)
-            run = told["run"]
-            assert told["left"]["runs"] == 1 and told["left"]["env_steps"] == 1_000_000
-            assert (await ask(client, "start", **asked))["run"] == run
-
-            async def learns():
-                status = await ask(client, "status", run=run)
-                return status["env_steps"] and status
-
-            status = await until(learns)
-            assert status["status"] == "running"
-            assert status["budget"] == {"env_steps": 19_000_000, "minutes": 5}
-            assert status["eta_minutes"] <= 5
-            pid = int((runs.parent / "server.pid").read_text())
-            begun.update(run=run, trainer=status["pid"])
-            os.kill(pid, signal.SIGKILL)
+            begun.append(await learning(client))
+            os.kill(int((runs.parent / "server.pid").read_text()), signal.SIGKILL)
             await client.list_tools()
-    return begun["run"], begun["trainer"]
+    except BaseException:  # whatever a client makes of the end
+        if not begun:
+            raise
+    return begun[0]
+
+
+async def learning(client: Client) -> tuple[str, int]:
+    asked = {"address": "CartPole-v1:ppo", "overrides": SHORT, "steps": 19_000_000,
+             "minutes": 5, "reason": "to see it learn", "request_key": "one"}  # fmt: skip
+    told = await ask(client, "start", **asked)
+    run = told["run"]
+    assert told["left"]["runs"] == 1 and told["left"]["env_steps"] == 1_000_000
+    assert (await ask(client, "start", **asked))["run"] == run
+
+    async def learns():
+        status = await ask(client, "status", run=run)
+        return status["env_steps"] and status
+
+    status = await until(learns)
+    assert status["status"] == "running"
+    assert status["budget"] == {"env_steps": 19_000_000, "minutes": 5}
+    assert status["eta_minutes"] <= 5
+    return run, status["pid"]
 
 
 async def go_on(runs: Path, run: str) -> None:
@@ -73,14 +79,33 @@ async def go_on(runs: Path, run: str) -> None:
             assert (await ask(client, "resume", **more))["same_request"]
             end = await until(ended)
             assert end["status"] == "finished" and end["env_steps"] == status["env_steps"] + 512
+            spent = end["env_steps"] + await fork(client, run)
             other = make_run(runs)
             sides = await ask(client, "compare", runs=[run, other.id])
             assert [side["id"] for side in sides["runs"]] == [run, other.id]
             assert sides["settings"]
-            left = (await ask(client, "limits"))["env_steps"]["spent_or_reserved"]
-            assert left == end["env_steps"]
+            assert (await ask(client, "limits"))["env_steps"]["spent_or_reserved"] == spent
     finally:
         server.stop()
+
+
+async def fork(client: Client, parent: str) -> int:
+    """What a run with the weights of another has trained."""
+    asked = {"run": parent, "checkpoint": "@latest", "steps": 512, "minutes": 1,
+             "overrides": ["algo.lr=1e-4"], "reason": "from there, slower"}  # fmt: skip
+    run = (await ask(client, "fork", **asked))["run"]
+
+    async def ended():
+        status = await ask(client, "status", run=run)
+        return status["status"] != "running" and status
+
+    status = await until(ended)
+    assert (status["status"], status["env_steps"]) == ("finished", 512)
+    row = (await ask(client, "runs", query=run))["runs"][0]
+    assert row["parent"] == parent and row["why"] == "from there, slower"
+    differing = await ask(client, "diff", run=parent, other=run)
+    assert "algo.lr" in [one["name"] for one in differing["settings"]]
+    return status["env_steps"]
 
 
 def test_a_run_outlasts_its_server_and_another_goes_on_with_it(runs):
@@ -97,4 +122,4 @@ def test_a_run_outlasts_its_server_and_another_goes_on_with_it(runs):
         ("resume", "agent tester via mcp", "a bit more"),
     ]
     assert actions[0]["budget"] == {"env_steps": 19_000_000, "minutes": 5.0}
-    assert len(list(runs.glob("2*"))) == 2
+    assert len(list(runs.glob("2*"))) == 3

@@ -3,10 +3,13 @@
 import asyncio
 import json
 
+import anyio
 import pytest
+from mcp.client.client import Client
 
 from spotter.digest.text import tokens
 from spotter.mcp.desk import Terms
+from spotter.mcp.server import build
 from spotter.rundir.run import Run
 from tests.mcp.conftest import SPIKE_AT
 from tests.mcp.making import ask, at_desk, refused
@@ -102,6 +105,37 @@ def test_history_keeps_the_spike_within_any_budget(long_shelf, budget):
     assert [SPIKE_AT * 256, 9999.5] in curve["points"]
     assert curve["trend"]["greatest"] == 9999.5 and curve["trend"]["points"] == 20_000
     assert "of 20000 points" in curve["left_out"]
+
+
+def test_five_first_looks_at_once_see_the_same(long_shelf):
+    async def scenario():
+        found = []
+
+        async def look(client):
+            found.append(await ask(client, "history", metrics=["train/score"], tokens=400))
+
+        async with at_desk(long_shelf) as client:
+            async with anyio.create_task_group() as group:
+                for _ in range(5):
+                    group.start_soon(look, client)
+            await look(client)  # nor was anything broken for later
+        return [one["curves"][0]["trend"]["points"] for one in found]
+
+    assert asyncio.run(scenario()) == [20_000] * 6
+
+
+def test_few_environments_are_tried_at_once(shelf):
+    server, desk = build(shelf)
+    for _ in range(4):
+        assert desk._room.acquire(blocking=False)
+
+    async def scenario():
+        async with Client(server) as client:
+            text = await refused(client, "diagnose", environment=True)
+            assert "being computed already" in text
+            assert (await ask(client, "diagnose"))["run"]
+
+    asyncio.run(scenario())
 
 
 def test_history_between_two_env_steps(long_shelf):

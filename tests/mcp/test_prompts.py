@@ -7,13 +7,14 @@ import pytest
 from spotter.config import resolve
 from spotter.digest.text import tokens
 from spotter.mcp.desk import Desk, Terms
-from spotter.mcp.prompts import PROMPTS, diagnose, next_lesson, tune
+from spotter.mcp.prompts import PROMPTS, diagnose, next_lesson, prompts, tuning
 from spotter.mcp.server import tools
 from spotter.types import UserError
 from tests.digest.making import make
 
 NEEDED = {"tune": {"address": "CartPole-v1:ppo"}}
 BY_NAME = {prompt.name: prompt for prompt in PROMPTS}
+tune = tuning(trust=False)
 
 
 def text_of(name: str) -> str:
@@ -63,12 +64,27 @@ def test_tune_names_the_budget_and_the_whole_loop():
         ({"address": "os.path:Env-v0"}, "os.path"),
         ({"address": "CartPole-v1:ppo", "rounds": 0}, "rounds should be above 0 and at most 50"),
         ({"address": "CartPole-v1:ppo", "budget_steps": -1}, "budget_steps should be above 0"),
+        ({"address": "CartPole-v1:ppo", "budget_minutes": float("inf")}, "525,600, got inf"),
+        ({"address": "CartPole-v1:ppo", "budget_minutes": float("nan")}, "525,600, got nan"),
     ],
-    ids=["address", "package", "rounds", "steps"],
+    ids=["address", "package", "rounds", "steps", "inf", "nan"],
 )
 def test_mistakes_are_said(given, said):
     with pytest.raises(UserError, match=said):
         tune(**given)
+
+
+def test_with_trust_a_package_may_be_named(tmp_path, monkeypatch):
+    (tmp_path / "tuned_of_mine.py").write_text(
+        "import gymnasium as gym\n"
+        "gym.register('Tuned-v0', entry_point='gymnasium.envs.classic_control:CartPoleEnv')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(UserError, match="tuned_of_mine"):
+        tune("tuned_of_mine:Tuned-v0")
+    trusting = {prompt.name: prompt for prompt in prompts(trust=True)}
+    assert trusting["tune"].arguments == BY_NAME["tune"].arguments
+    assert "tuned_of_mine:Tuned-v0" in trusting["tune"].function("tuned_of_mine:Tuned-v0")
 
 
 def test_what_is_put_in_stays_on_its_line():

@@ -62,6 +62,8 @@ def test_an_episode_is_played_shown_and_audited(trained):
 
             told = await ask(client, "evaluate", run="@last", checkpoint="@latest", episodes=2)
             assert told["evaluations"][0]["episodes"] == 2
+            found = await ask(client, "diagnose", environment=True)
+            assert "the environment itself" not in found["not_checked"]
             saved = (await ask(client, "checkpoints"))["checkpoints"]
             assert saved[0]["certificates"][0]["episodes"] == 2
             assert "no checkpoint" in await refused(client, "evaluate", run="@last",

@@ -58,6 +58,18 @@ def test_no_wait_is_longer_than_half_a_minute(model):
     assert pauses == [30.0]
 
 
+@pytest.mark.parametrize(
+    ("asked", "waited"),
+    [("nan", 1.0), ("inf", 1.0), ("-3", 0.0), ("Fri, 31 Dec 1999 23:59:59 GMT", 1.0)],
+    ids=["nan", "inf", "negative", "date"],
+)
+def test_a_wait_that_is_no_number_of_seconds_is_our_own(model, asked, waited):
+    pauses = []
+    model.answers(Reply(429, {}, {"Retry-After": asked}), "at last")
+    Client(client.needed(), pause=pauses.append).ask(HELLO)
+    assert pauses == [waited]
+
+
 def test_a_server_that_stays_busy_is_given_up(model):
     model.answers(Reply(503, {"error": {"message": "loading the model."}}))
     with pytest.raises(UserError, match=r"refused: 503 \(loading the model\)"):
@@ -72,8 +84,10 @@ def test_a_server_that_stays_busy_is_given_up(model):
         (404, {"error": "model not found"}, r"404 \(model not found\); look at SPOTTER_LLM_URL"),
         (400, b"<html>no</html>", r"refused: 400 \(Bad Request\)"),
         (413, b"[" * 60_000, "send fewer frames"),
+        (400, {"error": "x" * 194 + "sk-secret"}, r"x\(key\)\)$"),
+        (400, {"error": "Bearer sk-\n  sec ret"}, r"\(Bearer \(key\)\)"),
     ],
-    ids=["key", "missing", "html", "deep"],
+    ids=["key", "missing", "html", "deep", "across the cut", "wrapped"],
 )
 def test_a_refusal_is_one_sentence_and_not_repeated(model, monkeypatch, code, body, said):
     monkeypatch.setenv("SPOTTER_LLM_KEY", "sk-secret")
@@ -81,13 +95,22 @@ def test_a_refusal_is_one_sentence_and_not_repeated(model, monkeypatch, code, bo
     with pytest.raises(UserError, match=said) as raised:
         ask(model)
     assert len(model.requests) == 1
-    assert "sk-secret" not in str(raised.value)
+    assert "sk-" not in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
-def test_a_redirect_is_refused_for_it_would_carry_the_key_elsewhere(model):
-    model.answers(Reply(307, {}, {"Location": "http://127.0.0.1:9/steal"}))
-    with pytest.raises(UserError, match="refused: 307"):
+def test_a_key_that_is_echoed_is_hidden(model, monkeypatch):
+    monkeypatch.setenv("SPOTTER_LLM_KEY", "sk-secret")
+    reply = completion("Your header: Bearer sk-secret") | {"model": "tiny sk-secret"}
+    model.answers(Reply(body=reply))
+    answer = ask(model)
+    assert (answer.text, answer.model) == ("Your header: Bearer (key)", "tiny (key)")
+
+
+@pytest.mark.parametrize("place", ["http://127.0.0.1:9/steal", "http://[::1", "file:///etc/passwd"])
+def test_a_redirect_is_refused_for_it_would_carry_the_key_elsewhere(model, place):
+    model.answers(Reply(307, {}, {"Location": place}))
+    with pytest.raises(UserError, match=r"refused: 307 \(Temporary Redirect\)"):
         ask(model)
 
 
@@ -159,17 +182,42 @@ def test_without_variables_nothing_is_set_up():
         ("file:///etc/passwd", "", "should be like"),
         ("localhost:11434", "", "should be like"),
         ("https://me:pw@host/v1", "", "without a name in it"),
+        ("https://:sk-1@host/v1", "", "without a name in it"),
         ("http://api.example.com/v1", "sk-1", "unencrypted to api.example.com"),
+        ("http://[::1", "", r"the host in SPOTTER_LLM_URL is none; IPv6 is like \[::1\]"),
+        ("http://localhost/vé1", "", "SPOTTER_LLM_URL should be ASCII without spaces"),
+        ("http://localhost/v 1", "", "SPOTTER_LLM_URL should be ASCII without spaces"),
+        ("http://localhost:abc/v1", "", "the port in SPOTTER_LLM_URL should be a number"),
+        ("http://localhost:99999/v1", "", "the port in SPOTTER_LLM_URL should be a number"),
+        ("http://localhost/v1", "sk-1…9", "SPOTTER_LLM_KEY should be one word of ASCII"),
+        ("http://localhost/v1", "sk-1\nX-Evil: 1", "SPOTTER_LLM_KEY should be one word of ASCII"),
+        ("http://localhost/v1", "Bearer sk-1", "SPOTTER_LLM_KEY should be one word of ASCII"),
     ],
-    ids=["none", "ftp", "file", "no scheme", "password", "open key"],
-)
-def test_a_wrong_address_is_one_sentence(monkeypatch, url, key, said):
+    ids=[
+        "none", "ftp", "file", "no scheme", "password", "bare password", "open key", "bracket",
+        "accent", "space", "port", "big port", "ellipsis", "line break", "two words",
+    ],
+)  # fmt: skip
+def test_a_wrong_address_or_key_is_one_sentence(monkeypatch, url, key, said):
     monkeypatch.setenv("SPOTTER_LLM_URL", url)
     monkeypatch.setenv("SPOTTER_LLM_MODEL", "m")
     monkeypatch.setenv("SPOTTER_LLM_KEY", key)
     with pytest.raises(UserError, match=said) as raised:
         client.configured()
     assert "sk-1" not in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_model_s_name_can_be_printed(monkeypatch):
+    monkeypatch.setenv("SPOTTER_LLM_URL", "http://localhost/v1")
+    monkeypatch.setenv("SPOTTER_LLM_MODEL", "tiny\x1b[2J")
+    with pytest.raises(UserError, match="SPOTTER_LLM_MODEL holds a sign"):
+        client.configured()
+
+
+def test_an_address_nobody_can_have_is_one_sentence():
+    with pytest.raises(UserError, match=r"a\.\.b cannot be asked \(.*\); is SPOTTER_LLM_URL right"):
+        Client(Endpoint("http://a..b/v1/chat/completions", "tiny")).ask(HELLO)
 
 
 @pytest.mark.parametrize(

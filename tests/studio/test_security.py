@@ -64,7 +64,9 @@ def test_loopback_names_are_answered(studio, host):
     assert ask(studio, headers={"Host": f"{host}:{studio.port}"})[0] == 200
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://127.0.0.1:1", "http://["]
+)
 def test_another_pages_request_is_refused(studio, origin):
     status, _, body = ask(studio, headers={"Origin": origin})
     assert status == 403

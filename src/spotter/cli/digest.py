@@ -23,7 +23,8 @@ def run(
         int, typer.Option("--tokens", metavar="N", help="How long it may be, for a model.")
     ] = 4000,
     runs: Annotated[
-        int, typer.Option("--runs", metavar="N", help="Other runs of the environment to list.")
+        int,
+        typer.Option("--runs", min=0, metavar="N", help="Other runs of the environment to list."),
     ] = 5,
 ) -> None:
     """Print a Markdown page: settings, curves as text, alerts, what the doctor found."""

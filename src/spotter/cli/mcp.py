@@ -1,8 +1,12 @@
 """`spotter mcp`: tools for language models."""
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+
+if TYPE_CHECKING:
+    from spotter.mcp.desk import Desk
+    from spotter.mcp.server import Server
 
 EXAMPLES: Final = """\b
 Examples:
@@ -14,6 +18,8 @@ Examples:
 Limits hold for all servers and agents of a folder of runs together. docs/howto/mcp.md shows how to
 add Spotter to a client.
 """
+_HOST: Final = "127.0.0.1"
+_PORT: Final = 7861
 
 
 def run(
@@ -21,11 +27,17 @@ def run(
         bool, typer.Option("--http", help="Streamable HTTP instead of stdin and stdout.")
     ] = False,
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="For --http; 0 takes a free one.")
-    ] = 7861,
+        int | None,
+        typer.Option(
+            "--port", min=0, max=65535, show_default=str(_PORT), help="For --http; 0: a free one."
+        ),
+    ] = None,
     host: Annotated[
-        str, typer.Option("--host", metavar="NAME", help="For --http: who may connect.")
-    ] = "127.0.0.1",
+        str | None,
+        typer.Option(
+            "--host", metavar="NAME", show_default=_HOST, help="For --http: who may connect."
+        ),
+    ] = None,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="No tool that starts or changes anything.")
     ] = False,
@@ -42,7 +54,7 @@ def run(
         bool, typer.Option("--renew", help="Forget what was spent: steps and minutes begin anew.")
     ] = False,
     answer_tokens: Annotated[
-        int, typer.Option("--answer-tokens", min=500, help="The longest answer of a tool.")
+        int, typer.Option("--answer-tokens", min=1000, help="The longest answer of a tool.")
     ] = 8000,
     trust: Annotated[
         bool,
@@ -57,16 +69,24 @@ def run(
     from spotter.mcp.desk import Terms
     from spotter.mcp.server import build
     from spotter.rundir.identity import home
+    from spotter.types import UserError
 
+    if not http and (port is not None or host is not None):
+        raise UserError("--port and --host are for --http; a client starts the server otherwise")
     limits = Limits(most_runs, most_steps, most_minutes)
     server, desk = build(home(), Terms(read_only, trust, answer_tokens, limits))
     if renew:
         desk.ledger.renew()
+    _serve(server, desk, (host or _HOST, _PORT if port is None else port) if http else None)
+
+
+def _serve(server: "Server", desk: "Desk", place: tuple[str, int] | None) -> None:
+    """Until the client goes, or Ctrl-C; over HTTP where there is a place to listen."""
     try:
-        if http:
+        if place:
             from spotter.mcp.http import serve
 
-            serve(server, host, port)
+            serve(server, *place)
         else:
             server.run("stdio")
     except KeyboardInterrupt:

@@ -35,6 +35,9 @@ _TOLD_ELSEWHERE: Final = re.compile(
     r"|train/score_best|(eval|test|merit)/.*)"
 )
 
+_FURTHER_CLAUSES: Final = re.compile(r";(?![^(]*\)).*")
+"""Where a semicolon outside brackets begins them."""
+
 
 def section(facts: Facts) -> Section:
     """The most telling first: the score, what alerts were about, what experts look at."""
@@ -90,7 +93,7 @@ def _varies(facts: Facts, key: str) -> bool:
 def _line(facts: Facts, key: str) -> str:
     x, y = facts.history.curve(key)
     found = trend(x, y)
-    meaning = facts.spec(key).meaning.split(";")[0]
+    meaning = _FURTHER_CLAUSES.sub("", facts.spec(key).meaning)
     name = facts.discreet.said(key, 60)
     parts = [f"- {name}{f' ({meaning})' if meaning else ''}:"]
     if found is None:

@@ -1,9 +1,13 @@
 """What the doctor found, as a section of the digest."""
 
+from typing import Final
+
 from spotter.digest.budget import Line, Section
 from spotter.digest.facts import Facts
 from spotter.display.words import share
 from spotter.doctor.run import Diagnosis, Problem
+
+_LONGEST: Final = 1000
 
 
 def section(facts: Facts, diagnosis: Diagnosis) -> Section:
@@ -12,8 +16,8 @@ def section(facts: Facts, diagnosis: Diagnosis) -> Section:
     spent = [f"{name} {share(part)}" for name, part in _spent(diagnosis)]
     if spent:
         lines.append(Line(f"- Time: {', '.join(spent)}", 90))
-    if diagnosis.command:
-        command = facts.discreet.said(diagnosis.command, 240)
+    command = _whole(facts, diagnosis.command or "")
+    if command:
         lines.append(Line(f"- Try first: `{command}`", 0.5))
     return Section(
         "## Doctor",
@@ -28,11 +32,18 @@ def _spent(diagnosis: Diagnosis) -> list[tuple[str, float]]:
     return sorted(diagnosis.times.items(), key=lambda item: (-item[1], item[0]))
 
 
+def _whole(facts: Facts, words: str) -> str:
+    """Something to run or set, or nothing of it: its end is what matters."""
+    said = facts.discreet.said(words, len(words) + _LONGEST)
+    return said if len(said) <= _LONGEST else ""
+
+
 def _line(facts: Facts, problem: Problem) -> str:
     said = facts.discreet.said
     text = f"- {said(problem.id, 60)} ({problem.level}, {problem.about}): {said(problem.sentence)}"
     if problem.evidence:
         text += f" Evidence: {said('; '.join(problem.evidence))}."
-    if problem.overrides:
-        text += f" Change: `{said(' '.join(problem.overrides))}`."
+    change = _whole(facts, " ".join(problem.overrides))
+    if change:
+        text += f" Change: `{change}`."
     return text + (f" Then: {said(problem.then)}" if problem.then else "")

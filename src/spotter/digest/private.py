@@ -14,9 +14,11 @@ from typing import Any, Final
 from spotter.rundir import process
 
 _END: Final = r"[^\s'\"`<>|,;()\[\]{}]"
+_PART: Final = r"[^\s'\"`<>|,;()\[\]{}/]"
 _PATH: Final = re.compile(
-    r"(?<![\w.\-/\\:])(?:"
-    rf"(?:file:)?(?:~[\w-]*|\.{{1,2}})?/(?:{_END}+/)*{_END}+"  # /home/ann/x, ~/x, ../x
+    r"(?<![\w.\-/\\])(?!(?<=:)//)(?:"  # not within a word such as and/or, nor https://
+    rf"(?:file:|~[\w-]*|\.{{1,2}})/{_END}+"  # ~/x, ../x
+    rf"|/+{_PART}+/+{_PART}{_END}*"  # /home/ann; not /b alone, for that ends bold type in HTML
     rf"|(?:[A-Za-z]:|\\)[\\/]{_END}+"  # C:\Users\ann, \\server\share
     rf"|(?:\.{{1,2}}|~)\\{_END}+"
     r")"

@@ -31,6 +31,9 @@ _SOON: Final = 0.04
 """Share of the whole way that a quarter of the run gained."""
 _BEGUN: Final = 0.05
 """Share of the whole way from which a steady gain counts, however small."""
+_UNBOUNDED: Final = 1e6
+_MOST_BINNED: Final = 15
+"""Numbers of an observation that state_count can cut into its ten slices each."""
 _PARTS: Final = ("env", "policy", "transfer", "learn", "eval", "save", "idle")
 
 
@@ -57,17 +60,24 @@ class Case:
         self.info = run.info()
         self.history = history or History(run.metrics_path).refresh()
         self.events = list(run.events())
-        self.evaluations = [one for one in run.evaluations() if one["seeds"] == "eval"]
+        self.scored = run.evaluations()
+        """On seeds of all kinds."""
+        self.evaluations = [one for one in self.scored if one["seeds"] == "eval"]
         self.not_checked: list[str] = []
-        self.config = self._read_config(trusted)
+        self.trusted = trusted
+        self.config = self._read_config()
 
-    def _read_config(self, trusted: bool) -> RunConfig | None:
+    def _read_config(self) -> RunConfig | None:
+        said = "settings, which this version cannot read"
         try:
-            if not trusted:
-                check_names(self.run.settings())
-            return validate(self.run.settings())
+            written = self.run.settings()
+            if not self.trusted:
+                said = "settings that name code of another package"
+                check_names(written)
+                said = "settings, which this version cannot read"
+            return validate(written)
         except (UserError, OSError, AssertionError) as error:
-            self.not_checked.append(f"settings, which this version cannot read: {error}")
+            self.not_checked.append(f"{said}: {error}")
             return None
 
     # --- settings --------------------------------------------------------------------------------
@@ -81,6 +91,15 @@ class Case:
         for part in path.split("."):
             node = node.get(part) if isinstance(node, Mapping) else None
         return _largest(node)
+
+    def knows(self, path: str) -> bool:
+        """Whether its config has a setting of that dotted name, if only as null."""
+        node: Any = self.settings
+        for part in path.split("."):
+            if not isinstance(node, Mapping) or part not in node:
+                return False
+            node = node[part]
+        return True
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -104,6 +123,16 @@ class Case:
         """Whether all that is seen is plain numbers, of which a wrong scale can be told."""
         kinds = {leaf.get("kind") for leaf in self._spaces("observation").values()}
         return kinds == {"vector"}
+
+    @cached_property
+    def countable(self) -> bool:
+        """Whether the state_count signal can tell states apart: one leaf, discrete or bounded."""
+        leaves = [*self._spaces("observation").values()]
+        if len(leaves) != 1 or leaves[0].get("kind") == "discrete":
+            return len(leaves) == 1
+        ends = [float(end) for part in ("low", "high") for end in leaves[0].get(part) or ()]
+        bounded = all(abs(end) < _UNBOUNDED for end in ends)
+        return leaves[0].get("kind") == "vector" and bounded and 2 <= len(ends) <= 2 * _MOST_BINNED
 
     @cached_property
     def actions(self) -> int | None:
@@ -177,13 +206,15 @@ class Case:
 
     @property
     def env_steps(self) -> int:
-        return int(self.info.get("env_steps") or 0)
+        """run.json is written now and then, a row at every update."""
+        told = self.history.last("env_steps")
+        return max(int(self.info.get("env_steps") or 0), int(told) if math.isfinite(told) else 0)
 
     # --- how it went -----------------------------------------------------------------------------
 
     @cached_property
     def threshold(self) -> float | None:
-        for event in reversed(self.evaluations):
+        for event in reversed(self.scored):
             if event.get("threshold") is not None:
                 return float(event["threshold"])
         own = self.number("env.threshold")
@@ -191,7 +222,11 @@ class Case:
 
     @property
     def solved(self) -> bool:
-        return bool(self.info.get("solved")) or any(one.get("solved") for one in self.evaluations)
+        """The test at its end has the last word, an evaluation before there was one."""
+        tested = self.info.get("solved")
+        if tested is not None:
+            return bool(tested)
+        return any(one.get("solved") for one in self.evaluations)
 
     @property
     def start(self) -> float:
@@ -213,7 +248,9 @@ class Case:
         if self.threshold is None or not math.isfinite(score):
             return math.nan
         distance = self.threshold - self.start
-        return (score - self.start) / distance if distance > 0 else 1.0
+        if distance <= 0:  # it began beyond the threshold, as a fork may
+            return float(score >= self.threshold)
+        return (score - self.start) / distance
 
     @cached_property
     def well(self) -> bool:

@@ -6,8 +6,8 @@ distinguishes causes with the same symptom stands beside the number that does it
 
 import math
 
-from spotter.doctor.case import Case
-from spotter.doctor.changes import number, power, scaled, to, whole
+from spotter.doctor.case import FEWEST_ROWS, Case
+from spotter.doctor.changes import more_entropy, number, power, scaled, to, whole
 from spotter.doctor.found import Found, at_steps
 
 KL_USUAL = 0.01
@@ -15,6 +15,7 @@ _KL_HIGH, _KL_HIGH_UNCLIPPED, _KL_LOW = 0.05, 0.1, 5e-4
 _LR_USUAL = 1e-3
 _LR_HIGH = 4e-3
 _LR_LOW = 5e-5
+_LR_USUAL_SGD = 0.1
 _MANY_GRADIENT_STEPS = 150
 _KL = "policy/approx_kl"
 
@@ -63,7 +64,7 @@ def starts_certain(case: Case) -> Found | None:
 def lr_too_high(case: Case) -> Found | None:
     lr = case.whole("hp/algo.lr")  # as a rule: one peak at the start is another story
     sgd = case.setting("algo.optimizer") == "sgd"
-    if not _moves_too_far(case) or not (lr >= _LR_HIGH or sgd):
+    if not _moves_too_far(case) or not lr > 0 or not (lr >= _LR_HIGH or sgd):
         return None
     wished = min(lr / 10, _LR_USUAL) if not sgd else lr / 10
     evidence = [f"algo.lr at {lr:.2g}, where {_LR_USUAL:g} is a common upper end", _kl_words(case)]
@@ -185,7 +186,7 @@ def gamma_too_low(case: Case) -> Found | None:
     if not gamma < 1:
         return None
     horizon = 1 / (1 - gamma)
-    if not (horizon < 10 and length > 5 * horizon):
+    if not (horizon < 10 and length > (3 if horizon < 3 else 5) * horizon):
         return None
     better = 1 - 1 / min(100.0, max(20.0, length))
     return Found(
@@ -263,10 +264,11 @@ def entropy_too_high(case: Case) -> Found | None:
     spread = case.late("policy/std") > 2 * _first(case, "policy/std")
     if not weight >= 0.05 or not (uniform or spread) or bonus < abs(case.late("loss/policy")):
         return None
+    limit = f", of {most:.3g} at most" if case.actions else ""
     return Found(
         "The entropy bonus pays more than the task: the policy is paid for staying random.",
         (f"algo.entropy={weight:g}, policy/entropy {case.late('policy/entropy'):.3g} nats at the "
-         f"end, of {most:.3g} at most",
+         f"end{limit}",
          f"loss/entropy {case.late('loss/entropy'):.2g} against loss/policy "
          f"{case.late('loss/policy'):.2g}"),
         (to("algo.entropy", number(min(0.01, weight / 10))),),
@@ -275,17 +277,19 @@ def entropy_too_high(case: Case) -> Found | None:
 
 def lr_too_low(case: Case) -> Found | None:
     lr = case.number("algo.lr")
-    if not _hardly_moves(case) or case.setting("algo.optimizer") == "sgd":
-        return None
-    if not lr <= _LR_LOW or case.history.rows < 10:
+    sgd = case.setting("algo.optimizer") == "sgd"  # whose rate says nothing without its gradient
+    if not _hardly_moves(case) or not (sgd or lr <= _LR_LOW) or case.history.rows < FEWEST_ROWS:
         return None
     kl = max(case.whole(_KL), 1e-12)
     factor = min(1000.0, max(3.0, math.sqrt(KL_USUAL / kl)))  # KL grows with the rate squared
-    wished = min(lr * factor, _LR_USUAL)
+    usual = _LR_USUAL_SGD if sgd else _LR_USUAL
+    change = to("algo.lr", usual)
+    if lr > 0:
+        change = scaled(case, "algo.lr", min(factor, max(3.0, usual / lr)))
     return Found(
         "The learning rate is too low: the policy hardly moves.",
         (f"algo.lr={lr:g}", f"{_kl_words(case)}; 0.003 to 0.03 is usual"),
-        (scaled(case, "algo.lr", wished / lr),),
+        (change,),
     )
 
 
@@ -336,5 +340,5 @@ def entropy_collapse(case: Case) -> Found | None:
         "The policy has become certain too early: what it does not try it cannot learn.",
         (f"policy/entropy {entropy:.2g} nats at the end, {start:.2g} on the first row",
          f"algo.entropy={weight:g}; score {at_steps(case, 'train/score')}"),
-        (to("algo.entropy", number(max(0.01, min(0.1, 3 * weight)))),),
+        (more_entropy(case),),
     )  # fmt: skip

@@ -8,12 +8,14 @@ import math
 
 import numpy as np
 
-from spotter.doctor.case import Case
-from spotter.doctor.changes import number, power, scaled, to, whole
-from spotter.doctor.found import Found, at_steps
+from spotter.doctor.case import FEWEST_ROWS, Case
+from spotter.doctor.changes import more_entropy, number, power, scaled, to, whole
+from spotter.doctor.found import Found, Level, at_steps
 
 _CEILING_EVALUATIONS = 3
 _LONGEST_BUDGET = 10
+_FAR = 0.5
+"""Share of the way to the threshold below which no score counts as nearly there."""
 
 
 def crashed(case: Case) -> Found | None:
@@ -31,7 +33,12 @@ def crashed(case: Case) -> Found | None:
     else:
         sentence = "The run ended with an error."
         then = "Read run.log for the whole error; if the settings did not cause it, report it."
-    return Found(sentence, tuple(evidence), then=then)
+    return Found(sentence, tuple(evidence), level=_once_solved(case), then=then)
+
+
+def _once_solved(case: Case) -> Level | None:
+    """What ended a run does not make worthless what it had reached."""
+    return "warning" if case.solved else None
 
 
 def silent(case: Case) -> Found | None:
@@ -41,6 +48,7 @@ def silent(case: Case) -> Found | None:
         "Nobody trains it any more, though it never ended: its process was killed or is cut off.",
         (f"last heard of at {case.info.get('heartbeat')}, at {case.env_steps:,} env steps",
          f"process {case.info.get('pid')} on {case.info.get('host')}"),
+        level=_once_solved(case),
         then=f"Go on where it was left: spotter train --resume {case.run.id}; if it was killed for "
         "memory, lower env.count first.",
     )  # fmt: skip
@@ -56,10 +64,13 @@ def not_finite(case: Case) -> Found | None:
     fed = [name for name in first if name.startswith(("obs/", "rollout/"))]
     of_the_game = bool(fed) and min(first[name] for name in fed) <= first[key]
     lr = case.number("algo.lr")
-    usual = min(lr / 10, 1e-3)
-    change = to("reward.clip", 10.0) if of_the_game else scaled(case, "algo.lr", power(usual / lr))
-    if math.isfinite(lr) and lr > 1 and not of_the_game:
+    change = ""
+    if of_the_game:
+        change = to("reward.clip", 10.0)
+    elif lr > 1:
         change = to("algo.lr", 1e-3)
+    elif lr > 0:
+        change = scaled(case, "algo.lr", power(min(0.1, 1e-3 / lr)))
     source = "observations or rewards" if of_the_game else "the weights"
     return Found(
         f"Numbers broke: {source} became infinite or no number at all.",
@@ -183,14 +194,12 @@ def reward_never_found(case: Case) -> Found | None:
     since = "in all of the run" if case.constant else "in the last quarter"
     signals = case.setting("reward.signals")
     novelty = "reward.signals=[{name: novelty, source: state_count, weight: 1.0}]"
-    more = to("algo.entropy", number(max(0.01, min(0.1, 3 * case.number("algo.entropy", 0.0)))))
-    can_count = not signals and not case.images
     return Found(
         "Every episode pays the same: exploration never finds what the reward is for.",
         (f"every episode scored {float(scores[-1]):.4g} {since} "
          f"(train/length {case.late('train/length'):g})",
          f"policy/entropy {case.late('policy/entropy'):.2g} nats at the end"),
-        (novelty if can_count else more,),
+        (novelty if case.countable and not signals else more_entropy(case),),
     )  # fmt: skip
 
 
@@ -231,6 +240,10 @@ def forgotten(case: Case) -> Found | None:
     )
 
 
+def _threshold(case: Case) -> str:
+    return "unknown" if case.threshold is None else f"{case.threshold:g}"
+
+
 def budget_too_small(case: Case) -> Found | None:
     budget = case.number("budget.env_steps")
     if case.info.get("reason") != "budget" or not case.rising or not math.isfinite(budget):
@@ -241,7 +254,7 @@ def budget_too_small(case: Case) -> Found | None:
     return Found(
         "It was still getting better when the budget ran out.",
         (f"train/score {at_steps(case, 'train/score')}, {case.gain:.3g} more than in the quarter "
-         "before", f"budget.env_steps={budget:,.0f}, threshold {case.threshold}"),
+         "before", f"budget.env_steps={budget:,.0f}, threshold {_threshold(case)}"),
         (to("budget.env_steps", whole(math.ceil(budget * times / 1000) * 1000)),),
         then=f"spotter train --resume {case.run.id} with the same change goes on instead of "
         "starting anew.",
@@ -252,15 +265,33 @@ def plateau(case: Case) -> Found | None:
     """No better, not solved, and nobody else has said why."""
     if case.rising or case.threshold is None or case.info.get("status") == "running":
         return None
-    if case.history.rows < 20 or case.env_steps < 20_000:
+    if case.history.rows < FEWEST_ROWS or case.env_steps < 20_000:
         return None
     way = case.way(case.last)
-    entropy = case.number("algo.entropy", 0.0)
     return Found(
         "The score has stopped rising below the threshold.",
         (
             f"train/score {at_steps(case, 'train/score')}, {way:.0%} of the way to "
             f"{case.threshold:g}; the last quarter gained {case.gain:.3g}",
         ),
-        (to("algo.entropy", number(max(0.01, min(0.1, 3 * entropy)))),),
+        (more_entropy(case),),
     )
+
+
+def far_from_threshold(case: Case) -> Found | None:
+    """The last word: a run that used up its budget for nothing is not well."""
+    if case.threshold is None or case.solved or case.info.get("reason") != "budget":
+        return None
+    score = float(case.scored[-1]["score"]) if case.scored else case.last
+    way = case.way(score)
+    if case.well and not way < _FAR:
+        return None
+    where = "without a score"
+    if math.isfinite(way):
+        where = f"at {max(0.0, min(way, case.way(case.last))):.0%} of the way to the threshold"
+    return Found(
+        f"It ended {where}; no rule names the cause.",
+        (f"score {score:.4g}, threshold {case.threshold:g}" if math.isfinite(score) else
+         f"no score, threshold {case.threshold:g}",
+         f"{case.history.rows} updates in {case.env_steps:,} env steps"),
+    )  # fmt: skip

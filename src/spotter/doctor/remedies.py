@@ -4,11 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from spotter.doctor.case import Case
-from spotter.doctor.changes import number, scaled, to, whole
-
-
-def _more_entropy(case: Case) -> str:
-    return to("algo.entropy", number(max(0.01, min(0.1, 3 * case.number("algo.entropy", 0.0)))))
+from spotter.doctor.changes import more_entropy, number, scaled, to, whole
 
 
 def _smaller_rewards(case: Case) -> str:
@@ -31,11 +27,11 @@ _REMEDIES: Final[dict[str, Callable[[Case], str]]] = {
     "initial-action-mean": lambda case: to("policy.normalize_obs", "running"),
     "initial-action-std": lambda case: to("policy.normalize_obs", "running"),
     "score-falling": _lower_lr,
-    "score-flat": _more_entropy,
+    "score-flat": more_entropy,
     "reward-without-score": lambda case: to("reward.signals", []),
     "eval-below-train": lambda case: to("eval.deterministic", False),
-    "entropy-collapse": _more_entropy,
-    "action-std-collapse": _more_entropy,
+    "entropy-collapse": more_entropy,
+    "action-std-collapse": more_entropy,
     "action-std-explosion": lambda case: to("policy.squash", True),
     "kl-high": _lower_lr,
     "kl-low": _raise_lr,

@@ -74,7 +74,8 @@ PLAYED: Final = (
 """What is found out by playing the run's environment."""
 
 RULES: Final = (
-    Rule("crashed", "critical", "run", outcome.crashed, "", _EVERYTHING, failing=False),
+    Rule("crashed", "critical", "run", outcome.crashed, "", (*_EVERYTHING, "environment-broken"),
+         failing=False),
     Rule("silent", "critical", "run", outcome.silent, "", _SLOW, failing=False),
     Rule(
         "not-finite", "critical", "learning", outcome.not_finite,
@@ -162,7 +163,8 @@ RULES: Final = (
     Rule(
         "entropy-too-high", "warning", "learning", learning.entropy_too_high,
         "Let it fade: algo.entropy={shape: linear, start: 0.01, end: 0}.",
-        (*_STILL, "action-std-explosion", "eval-below-train", "gamma-too-high", "score-falling"),
+        (*_STILL, "action-std-explosion", "eval-below-train", "gamma-too-high", "score-falling",
+         "reward-never-found"),
     ),
     Rule(
         "lr-too-low", "warning", "learning", learning.lr_too_low,
@@ -219,4 +221,14 @@ RULES: Final = (
     Rule("slow-waiting", "info", "speed", speed.slow_waiting, "", failing=False),
 )  # fmt: skip
 
-BY_ID: Final = {rule.id: rule for rule in (*PLAYED, *RULES)}
+LAST: Final = Rule(
+    "far-from-threshold", "warning", "run", outcome.far_from_threshold,
+    "Compare its curves with those of a run that went well; try another seed, then a recipe's own "
+    "settings.", failing=False,
+)  # fmt: skip
+"""Asked only where nothing else is wrong."""
+
+LASTING: Final = dict.fromkeys(("kl-low", "kl-high"), ("plateau", "score-flat", "score-falling"))
+"""Alerts that explain something themselves, where they lasted and no rule explains them."""
+
+BY_ID: Final = {rule.id: rule for rule in (*PLAYED, *RULES, LAST)}

@@ -4,19 +4,21 @@
 run's environment, in a process of its own. The rules are in rules.py.
 """
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from spotter.doctor import changes
 from spotter.doctor.case import FEWEST_ROWS, Case, Recorded
 from spotter.doctor.found import About, Found, Level
 from spotter.doctor.remedies import remedy
-from spotter.doctor.rules import BY_ID, RULES, Rule
+from spotter.doctor.rules import BY_ID, LAST, LASTING, PLAYED, RULES, Rule
 from spotter.metrics.alerts import PAGE
 from spotter.rundir.history import History
 from spotter.rundir.run import Run
 
+_T = TypeVar("_T")
 _ORDER: Final[Mapping[Level, int]] = {"critical": 0, "warning": 1, "info": 2}
 _LASTING: Final = 0.1
 """An alert that held on fewer of the rows, and is over, is told as a hint only."""
@@ -79,8 +81,9 @@ def diagnose(
         played = [(BY_ID[name], found) for name, found in examine(case)]
     else:
         case.not_checked.append("the environment itself")
-    problems = [*_found(case, played)]
-    problems = _ranked(problems)
+    problems = _agreeing(case, _ranked([*_found(case, played)]))
+    if all(one.level == "info" for one in problems):
+        problems = _ranked([*problems, *_last_word(case)])
     first = next((one for one in problems if one.overrides and one.about != "speed"), None)
     return Diagnosis(
         run=run.id,
@@ -94,8 +97,9 @@ def diagnose(
 
 def _found(case: Case, played: list[tuple[Rule, Found]]) -> Iterator[Problem]:
     """Causes, then what they do not explain; `played` is what the environment itself showed."""
-    known = {rule.id for rule, _ in played}
     judged = [(rule, seen) for rule in RULES if (seen := _judged(case, rule))]
+    played = _unexplained(played, judged)
+    known = {rule.id for rule, _ in played}
     found = [*played, *((rule, seen) for rule, seen in judged if rule.id not in known)]
     told: list[tuple[Rule, Found]] = []
     explained: dict[str, str] = {}
@@ -107,51 +111,100 @@ def _found(case: Case, played: list[tuple[Rule, Found]]) -> Iterator[Problem]:
         for name in rule.explains:
             if name not in above:
                 explained.setdefault(name, rule.id)
-    for rule, seen in told:
-        also = [name for name in case.alerts if explained.get(name) == rule.id]
-        yield _problem(case, rule, seen, also)
     known = {rule.id for rule, _ in found}
-    for alert in case.alerts.values():
-        if alert.id not in explained and alert.id not in known:
-            yield _from_alert(case, alert)
+    alerts = [one for one in case.alerts.values() if one.id not in {*explained, *known}]
+    for alert in alerts:
+        for name in LASTING.get(alert.id, ()) if _lasted(alert) else ():
+            explained.setdefault(name, alert.id)
+    below = [name for name in explained if explained[name] in LASTING]
+    for rule, seen in told:
+        if rule.id not in below:
+            yield _problem(case, rule, seen, _alerts_of(case, explained, rule.id))
+    for alert in alerts:
+        if alert.id not in below:
+            yield _from_alert(case, alert, _alerts_of(case, explained, alert.id))
+
+
+def _unexplained(
+    played: list[tuple[Rule, Found]], judged: list[tuple[Rule, Found]]
+) -> list[tuple[Rule, Found]]:
+    """Without what only playing shows, where the run's own files tell of it already."""
+    known = {name for rule, _ in judged for name in rule.explains}
+    return [(rule, seen) for rule, seen in played if rule not in PLAYED or rule.id not in known]
+
+
+def _alerts_of(case: Case, explained: Mapping[str, str], cause: str) -> list[str]:
+    return [name for name in case.alerts if explained.get(name) == cause]
 
 
 def _judged(case: Case, rule: Rule) -> Found | None:
-    if rule.failing and (case.well or case.history.rows < FEWEST_ROWS):
+    def judge() -> Found | None:
+        if rule.failing and (case.well or case.history.rows < FEWEST_ROWS):
+            return None
+        return rule.judge(case)
+
+    return _guarded(case, f"rule {rule.id}", judge)
+
+
+def _guarded(case: Case, what: str, ask: Callable[[], _T]) -> _T | None:
+    """What fails costs its own line, never the page."""
+    try:
+        return ask()
+    except Exception as error:
+        case.not_checked.append(f"{what} failed: {type(error).__name__}: {error}")
         return None
-    return rule.judge(case)
 
 
-def _problem(case: Case, rule: Rule, seen: Found, also: list[str] | tuple[str, ...]) -> Problem:
-    evidence = seen.evidence
-    if also:
-        evidence = (*evidence, f"alerts it explains: {', '.join(also)}")
+def _last_word(case: Case) -> list[Problem]:
+    seen = _judged(case, LAST)
+    return [_problem(case, LAST, seen, [])] if seen else []
+
+
+def _problem(case: Case, rule: Rule, seen: Found, also: Sequence[str]) -> Problem:
     return Problem(
         rule.id,
         seen.level or rule.level,
         seen.sentence,
-        evidence,
+        (*_evidence(rule, seen), *_explains(also)),
         changes.checked(case, seen.overrides),
-        seen.then or rule.then,
+        changes.fitting(case, seen.then or rule.then),
         rule.about,
     )
 
 
-def _from_alert(case: Case, alert: Recorded) -> Problem:
+def _evidence(rule: Rule, seen: Found) -> tuple[str, ...]:
+    """What nobody measured is no evidence; elsewhere a line may quote an error about a NaN."""
+    if rule.about != "learning":
+        return seen.evidence
+    return tuple(line for line in seen.evidence if not re.search(r"\bnan\b", line))
+
+
+def _explains(also: Sequence[str]) -> tuple[str, ...]:
+    return (f"alerts it explains: {', '.join(also)}",) if also else ()
+
+
+def _lasted(alert: Recorded) -> bool:
+    return alert.share >= _LASTING or alert.at_end
+
+
+def _from_alert(case: Case, alert: Recorded, also: Sequence[str]) -> Problem:
     """What the run itself objected to while it trained."""
-    passing = alert.share < _LASTING and not alert.at_end
+    change = _guarded(case, f"the remedy for {alert.id}", lambda: remedy(case, alert.id))
     level: Level = "info"
     if alert.level == "critical":
         level = "critical"
-    elif alert.level == "warning" and not passing and not case.well:
+    elif alert.level == "warning" and _lasted(alert) and not case.well:
         level = "warning"
     return Problem(
         alert.id,
         level,
         f"The run recorded the alert {alert.id}: {alert.saw}.",
-        (f"on {alert.share:.0%} of the rows, first at {alert.first:,.0f} env steps",),
-        changes.checked(case, remedy(case, alert.id)),
-        f"{alert.advice[:1].upper()}{alert.advice[1:]}.",
+        (
+            f"on {alert.share:.0%} of the rows, first at {alert.first:,.0f} env steps",
+            *_explains(also),
+        ),
+        changes.checked(case, change or ()),
+        changes.fitting(case, f"{alert.advice[:1].upper()}{alert.advice[1:]}."),
         "speed" if alert.id == "fps-drop" else "learning",
     )
 
@@ -159,6 +212,18 @@ def _from_alert(case: Case, alert: Recorded) -> Problem:
 def _ranked(problems: list[Problem]) -> list[Problem]:
     """The gravest first; among equals, the order in which they were found."""
     return sorted(problems, key=lambda one: (_ORDER[one.level], one.about == "speed"))
+
+
+def _agreeing(case: Case, problems: list[Problem]) -> list[Problem]:
+    """Without those whose change would undo that of a graver one."""
+    wanted: dict[str, bool] = {}
+    kept = []
+    for one in problems:
+        own = changes.directions(case, one.overrides)
+        if all(wanted.get(path, up) == up for path, up in own.items()):
+            kept.append(one)
+            wanted = own | wanted
+    return kept
 
 
 def _verdict(case: Case, problems: list[Problem]) -> str:

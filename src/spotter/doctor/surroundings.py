@@ -68,9 +68,19 @@ def look(task: Mapping[str, Any]) -> list[tuple[str, Found]]:
     finding = environments.examine({"env": task["env"]})
     if finding.state != "ok":
         return [("environment-broken", _broken(finding.problem, finding.fix))]
-    found = list(_played(env, finding))
+    try:
+        found = list(_played(env, finding))
+    except Exception as error:  # a game may fail in any way, and only after a while
+        return [("environment-broken", _broken(_words(error), ""))]
     reach = _reach(env, task["threshold"])
     return [*found, ("unreachable-threshold", reach)] if reach else found
+
+
+def _words(error: Exception) -> str:
+    from spotter.envs.checkup import Broken
+
+    kind = "" if isinstance(error, Broken) else f"{type(error).__name__}: "
+    return f"while it was played: {kind}{error}"
 
 
 def _played(env: EnvConfig, finding: environments.Finding) -> Iterator[tuple[str, Found]]:

@@ -2,14 +2,13 @@
 
 Every start is written down before its process exists, in a database all servers share, so that
 neither a client that asks twenty times at once nor two servers can exceed what the person allowed.
-A living run counts with its whole budget, an ended one with what it used.
+A living run counts with its whole budget, an ended one with what it used, even where that is more.
 """
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -25,8 +24,8 @@ _STARTING_S: Final = 120
 _TABLE: Final = """
 CREATE TABLE IF NOT EXISTS entries (
     id INTEGER PRIMARY KEY, key TEXT, wish TEXT, actor TEXT, steps INTEGER, minutes REAL,
-    begun_at INTEGER, time TEXT, host TEXT, server INTEGER, server_start TEXT,
-    pid INTEGER, pid_start TEXT, run TEXT, used_steps INTEGER, used_minutes REAL,
+    begun_at INTEGER, time TEXT, host TEXT, pid INTEGER, pid_start TEXT,
+    run TEXT, used_steps INTEGER, used_minutes REAL,
     problem TEXT DEFAULT '', renewed INTEGER DEFAULT 0
 );
 CREATE UNIQUE INDEX IF NOT EXISTS by_key ON entries (key) WHERE key != '';
@@ -71,8 +70,6 @@ class Entry:
     begun_at: int
     time: str
     host: str
-    server: int
-    server_start: str
     pid: int | None
     pid_start: str
     run: str | None
@@ -85,12 +82,14 @@ class Entry:
 
     @property
     def lives(self) -> bool:
-        """Whether its process runs, or is being started just now."""
+        """Whether its process runs, or may be being started just now, also by a server now gone."""
+        if self.used_steps is not None:
+            return False
         if self.host != process.host():
             return identity.age_s(self.time) < 60 * self.minutes + _STARTING_S
         if self.pid is not None:
             return _is_same(self.pid, self.pid_start)
-        return _is_same(self.server, self.server_start) and identity.age_s(self.time) < _STARTING_S
+        return identity.age_s(self.time) < _STARTING_S
 
 
 @dataclass(frozen=True)
@@ -122,8 +121,7 @@ class Ledger:
             row = {
                 "key": wish.key, "wish": wish.text, "actor": wish.actor, "steps": wish.steps,
                 "minutes": wish.minutes, "begun_at": wish.begun_at, "time": identity.now(),
-                "host": process.host(), "server": os.getpid(),
-                "server_start": process.start_of(os.getpid()), "run": wish.run,
+                "host": process.host(), "run": wish.run,
             }  # fmt: skip
             names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
             added = book.execute(f"INSERT INTO entries ({names}) VALUES ({marks})", row)
@@ -163,6 +161,11 @@ class Ledger:
         with self._book() as book:
             return _one(book, id)
 
+    def run_of(self, id: int) -> str | None:
+        """The run an entry has become; looked for where no server lived to write it down."""
+        with self._book() as book:
+            return _run_of(book, _one(book, id))
+
     def spent(self) -> Spent:
         """Brought up to date."""
         if not self._path.exists():
@@ -197,17 +200,6 @@ class Ledger:
             raise StorageError(f"cannot write {self._path}: {error}") from error
 
 
-def run_of(entry: Entry) -> str | None:
-    """The run an entry has become; looked for where no server lived to write it down."""
-    if entry.run:
-        return entry.run
-    for info in registry.listing().infos:
-        ours = info["host"] == entry.host and info["created"] >= entry.time
-        if ours and (info["pid"] == entry.pid or (entry.pid is None and info["by"] == entry.actor)):
-            return str(info["id"])
-    return None
-
-
 def _known(book: sqlite3.Connection, key: str, text: str) -> Entry | None:
     found = _entries(book, "WHERE key = ?", (key,)) if key else []
     if found and found[0].wish != text:
@@ -230,36 +222,94 @@ def _entries(book: sqlite3.Connection, where: str, values: tuple[Any, ...] = ())
 def _settle(book: sqlite3.Connection) -> None:
     """Of what has ended, count what it used instead of what it might have."""
     for entry in _entries(book, "WHERE used_steps IS NULL"):
+        entry = _with_run(book, entry)
         if not entry.lives or _has_ended(entry):
-            steps, minutes = _used(entry)
             book.execute(
-                "UPDATE entries SET used_steps = ?, used_minutes = ?, run = ? WHERE id = ?",
-                (steps, minutes, run_of(entry), entry.id),
+                "UPDATE entries SET used_steps = ?, used_minutes = ? WHERE id = ?",
+                (*_used(entry), entry.id),
             )
+
+
+def _with_run(book: sqlite3.Connection, entry: Entry) -> Entry:
+    """The entry with its run, and with the process that no server lived to write down."""
+    run, pid, start = _run_of(book, entry), entry.pid, entry.pid_start
+    session = _session(entry, _info(run))
+    if pid is None and session is not None and entry.host == process.host():
+        pid = session.pid
+        start = process.start_of(pid) if pid is not None else ""
+    if (run, pid) == (entry.run, entry.pid):
+        return entry
+    book.execute(
+        "UPDATE entries SET run = ?, pid = ?, pid_start = ? WHERE id = ?",
+        (run, pid, start, entry.id),
+    )
+    return replace(entry, run=run, pid=pid, pid_start=start)
+
+
+def _run_of(book: sqlite3.Connection, entry: Entry) -> str | None:
+    if entry.run:
+        return entry.run
+    others = _entries(book, "WHERE id != ? AND host = ?", (entry.id, entry.host))
+    runs = {other.run for other in others}
+    pids = {other.pid for other in others if other.used_steps is None}
+    for info in sorted(registry.listing().infos, key=lambda info: str(info["created"])):
+        if info["host"] != entry.host or info["created"] < entry.time or info["id"] in runs:
+            continue
+        unclaimed = info["by"] == entry.actor and info["pid"] not in pids
+        if info["pid"] == entry.pid or (entry.pid is None and unclaimed):
+            return str(info["id"])
+    return None
+
+
+@dataclass(frozen=True)
+class _Session:
+    """From a start or a resume of a run to the next."""
+
+    pid: int | None
+    """None where another session came after it."""
+    env_steps: int
+    end: str
+
+
+def _session(entry: Entry, info: identity.Info | None) -> _Session | None:
+    """The one an entry stands for; what others did with the run later is not its business."""
+    if info is None:
+        return None
+    starts = [info["created"], *(resume["time"] for resume in info["resumes"])]
+    place = next((place for place, start in enumerate(starts) if start >= entry.time), None)
+    if place is None:
+        return None
+    if place < len(info["resumes"]):
+        following = info["resumes"][place]
+        steps = int(following.get("env_steps", entry.begun_at))
+        return _Session(None, steps, following["stopped"])
+    return _Session(info["pid"], info["env_steps"], info["ended"] or info["heartbeat"])
+
+
+def _info(run: str | None) -> identity.Info | None:
+    try:
+        return identity.read(identity.home() / run) if run else None
+    except UserError:
+        return None
 
 
 def _has_ended(entry: Entry) -> bool:
     """Whether its run says so; the process takes a moment longer to go."""
-    run = run_of(entry)
-    try:
-        info = identity.read(identity.home() / run) if run else None
-    except UserError:
-        return False
+    info = _info(entry.run)
     return info is not None and info["pid"] == entry.pid and info["status"] != "running"
 
 
 def _used(entry: Entry) -> tuple[int, float]:
-    """Never more than was reserved; all of it where the run is gone and cannot tell."""
-    run = run_of(entry)
-    if run is None:
+    """All that was reserved where the run is gone and cannot tell."""
+    if entry.run is None:
         return 0, 0.0
-    try:
-        info = identity.read(identity.home() / run)
-    except UserError:
+    info = _info(entry.run)
+    if info is None:
         return entry.steps, entry.minutes
-    steps = max(0, info["env_steps"] - entry.begun_at)
-    last = max(info["ended"] or "", info["heartbeat"])
-    return min(steps, entry.steps), min(_minutes(entry.time, last), entry.minutes)
+    session = _session(entry, info)
+    if session is None:
+        return 0, 0.0
+    return max(0, session.env_steps - entry.begun_at), _minutes(entry.time, session.end)
 
 
 def _minutes(start: str, end: str) -> float:
@@ -289,7 +339,8 @@ def _refuse(wish: Wish, limits: Limits, spent: Spent) -> None:
     if wish.steps > steps:
         raise UserError(
             f"this asks for {wish.steps:,} env steps and {max(0, steps):,} of "
-            f"{limits.most_steps:,} are left (--most-steps); give fewer `steps`"
+            f"{limits.most_steps:,} are left (--most-steps); give fewer `steps`, and fewer per "
+            "update (env.count × algo.steps) where one alone takes more"
         )
     minutes = limits.most_minutes - spent.minutes
     if wish.minutes > minutes + 1e-9:

@@ -15,7 +15,6 @@ from typing import Annotated, Any, Final
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from spotter.launch import ledger
 from spotter.launch.ledger import Entry, Wish
 from spotter.launch.local import Launch
 from spotter.mcp import safe
@@ -128,10 +127,8 @@ class Act:
         known = self.desk.ledger.known(request_key, text)
         if known is not None:  # what may be spent now is another question than then
             return self._known(known)
-        safe.check_run(chosen.settings(), self.desk.terms.trust)
-        if not self.desk.terms.trust:
-            safe.check_overrides(overrides)
-        budget, begun_at = _more(chosen, steps, minutes)
+        config = safe.resumed(chosen.settings(), overrides, self.desk.terms.trust)
+        budget, begun_at = _more(chosen, steps, minutes, safe.update_steps(config))
         wish = Wish(text, actor, *budget.pair, request_key, chosen.id, begun_at)
         words = [*overrides, *budget.overrides]
         return self._launched(
@@ -205,7 +202,9 @@ class Act:
         if config.budget.env_steps is None:
             raise UserError("this config has no budget of env steps; give `steps`")
         usual = min(_USUAL_MINUTES, self.desk.terms.limits.most_minutes)
-        return _Budget(config.budget.env_steps, minutes or config.budget.minutes or usual)
+        until = config.budget.env_steps
+        spends = max(until, safe.update_steps(config))
+        return _Budget(spends, minutes or config.budget.minutes or usual, until)
 
     def _again(self, parent: Run, overrides: list[str]) -> tuple[str, list[str]]:
         from spotter.studio.forms import again
@@ -273,7 +272,7 @@ class Act:
     def _known(self, entry: Entry) -> Answer:
         """The same request again: whatever has become of the first."""
         deadline = time.monotonic() + _PATIENCE_S
-        while (run := ledger.run_of(entry)) is None and entry.lives:
+        while (run := self.desk.ledger.run_of(entry.id)) is None and entry.lives:
             if time.monotonic() > deadline:
                 break
             time.sleep(_LOOK_EVERY_S)
@@ -291,9 +290,9 @@ class Act:
             "run": run,
             "budget": {"env_steps": wish.steps, "minutes": wish.minutes},
             "left": {
-                "runs": most.most_runs - spent.runs,
-                "env_steps": most.most_steps - spent.steps,
-                "minutes": most.most_minutes - spent.minutes,
+                "runs": max(0, most.most_runs - spent.runs),
+                "env_steps": max(0, most.most_steps - spent.steps),
+                "minutes": max(0.0, most.most_minutes - spent.minutes),
             },
         }
         if run is None:
@@ -310,7 +309,7 @@ class _Found:
 @dataclass(frozen=True)
 class _Budget:
     steps: int
-    """That may be spent."""
+    """That may be spent: one update at least, however few were asked for."""
     minutes: float
     until_steps: int = 0
     """What the config shall say, where that is not the same: a run that goes on counts from 0."""
@@ -326,7 +325,9 @@ class _Budget:
         return [f"budget.env_steps={steps}", f"budget.minutes={minutes:g}"]
 
 
-def _more(run: Run, steps: int | None, minutes: float | None) -> tuple[_Budget, int]:
+def _more(
+    run: Run, steps: int | None, minutes: float | None, update_steps: int
+) -> tuple[_Budget, int]:
     """What a resume may spend, and where it begins."""
     if holder := run.trainer():
         raise UserError(f"run {run.id} is being trained by {holder}")
@@ -344,7 +345,7 @@ def _more(run: Run, steps: int | None, minutes: float | None) -> tuple[_Budget, 
         )
     more = minutes or _USUAL_MINUTES
     spent = identity.seconds(run.info()) / 60
-    return _Budget(until - begun_at, more, until, spent + more), begun_at
+    return _Budget(max(until - begun_at, update_steps), more, until, spent + more), begun_at
 
 
 def _text(asked: dict[str, Any], steps: int | None, minutes: float | None) -> str:

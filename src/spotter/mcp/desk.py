@@ -1,7 +1,7 @@
 """What every tool works at: the door to the runs, their histories, the launcher, the limits."""
 
 from dataclasses import dataclass, field
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from spotter.launch.ledger import Ledger, Limits
@@ -40,7 +40,9 @@ class Desk(Door):
     launcher: Launcher = field(init=False)
     ledger: Ledger = field(init=False)
     _histories: "dict[str, History]" = field(default_factory=dict)
+    _reading: Lock = field(default_factory=Lock)
     _room: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(_WAITING))
+    _turn: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "launcher", Launcher(self.runs))
@@ -57,19 +59,27 @@ class Desk(Door):
         return self.run_of(selectors.choose(selector, self.infos()))
 
     def history(self, run: Run) -> "History":
-        """Read on from where the last look ended."""
+        """Read on from where the last look ended; tools run in threads, and one reads at a time."""
         from spotter.rundir.history import History
 
-        known = self._histories.pop(run.id, None) or History(run.metrics_path)
-        self._histories[run.id] = known  # the one used last comes last
-        while len(self._histories) > _REMEMBERED:
-            self._histories.pop(next(iter(self._histories)), None)
-        return known.refresh()
+        with self._reading:
+            known = self._histories.pop(run.id, None) or History(run.metrics_path)
+            self._histories[run.id] = known  # the one used last comes last
+            while len(self._histories) > _REMEMBERED:
+                del self._histories[next(iter(self._histories))]
+            return known.refresh()
 
     def work(self, function: str, timeout_s: float, /, **arguments: Any) -> Any:
         """Have the worker process do something that needs torch; few may wait for it at once."""
         if not self._room.acquire(blocking=False):
             raise UserError(f"{_WAITING} requests are being computed already; ask again later")
+        try:
+            with self._turn:  # its time does not run while another's is being computed
+                return self._computed(function, timeout_s, arguments)
+        finally:
+            self._room.release()
+
+    def _computed(self, function: str, timeout_s: float, arguments: dict[str, Any]) -> Any:
         try:
             return self.worker.submit(function, **arguments).result(timeout_s)
         except TimeoutError:
@@ -77,5 +87,3 @@ class Desk(Door):
             raise UserError(
                 f"this took longer than {timeout_s:g} s and was given up; ask for less"
             ) from None
-        finally:
-            self._room.release()

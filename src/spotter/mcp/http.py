@@ -4,7 +4,6 @@ import os
 import secrets
 import socket
 from typing import Final
-from urllib.parse import urlsplit
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
@@ -12,7 +11,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from spotter.mcp.server import Server
-from spotter.studio.security import SHORTEST_TOKEN, Door
+from spotter.studio.security import SHORTEST_TOKEN, Door, is_own_page, name_of
 from spotter.types import UserError
 
 TOKEN_VARIABLE: Final = "SPOTTER_TOKEN"
@@ -35,10 +34,10 @@ class Gate:
             await send({"type": "websocket.close", "code": 1008, "reason": "refused"})
 
     def _refusal(self, headers: dict[str, str]) -> PlainTextResponse | None:
-        host, origin = headers.get("host", ""), headers.get("origin")
-        if not self._door.knows(_name(host)):
+        host = headers.get("host", "")
+        if not self._door.knows(name_of(host)):
             return PlainTextResponse(f"not known here by the name {host[:80]!r}", 403)
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if not is_own_page(headers.get("origin"), host):
             return PlainTextResponse("no requests from other pages", 403)
         scheme, _, offered = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not self._door.admits(offered.strip()):
@@ -54,13 +53,6 @@ def _headers(scope: Scope) -> dict[str, str]:
         name, text = key.decode("latin-1").lower(), value.decode("latin-1")
         found[name] = f"{found[name]}; {text}" if name in found else text
     return found
-
-
-def _name(host: str) -> str:
-    try:
-        return (urlsplit(f"//{host}").hostname or "").lower()
-    except ValueError:
-        return ""
 
 
 def token() -> tuple[str, bool]:

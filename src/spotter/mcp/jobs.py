@@ -1,4 +1,4 @@
-"""What the worker process does for the tools: functions of plain data that need torch."""
+"""What the worker process does for the tools: functions of plain data that take long."""
 
 from typing import Any
 
@@ -19,3 +19,13 @@ def evaluate(selector: str, episodes: int | None) -> list[dict[str, Any]]:
         }
         for played in play_again(selector, episodes)
     ]
+
+
+def diagnose(run: str, trusted: bool) -> dict[str, Any]:
+    """What is wrong with a run, its environment included, which is tried."""
+    from spotter.doctor.run import as_data
+    from spotter.doctor.run import diagnose as found
+    from spotter.rundir.identity import home
+    from spotter.rundir.run import Run
+
+    return as_data(found(Run(home() / run), environment=True, trusted=trusted))

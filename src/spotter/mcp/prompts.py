@@ -21,6 +21,8 @@ from spotter.types import UserError
 _TEXTS: Final = Path(__file__).parent / "texts"
 _MOST_TRAINED: Final = 20
 _MOST_ROUNDS: Final = 50
+_MOST_STEPS: Final = 10**12
+_MOST_MINUTES: Final = 60 * 24 * 365
 
 
 class Prompt(NamedTuple):
@@ -41,30 +43,34 @@ Rounds = Annotated[int, Field(description="changes to try, one at a time")]
 Wish = Annotated[str, Field(description="what they want to learn, in their own words")]
 
 
-def tune(
-    address: Address,
-    budget_steps: Steps = 2_000_000,
-    budget_minutes: Minutes = 30.0,
-    rounds: Rounds = 6,
-) -> str:
-    """The loop: look, hypothesis, launch, compare, keep or revert."""
-    config = safe.resolved(_one_line(address), (), trust=False).config
-    for name, value, most in (
-        ("budget_steps", budget_steps, float("inf")),
-        ("budget_minutes", budget_minutes, float("inf")),
-        ("rounds", rounds, _MOST_ROUNDS),
-    ):
-        if not 0 < value <= most:
-            below = "" if most == float("inf") else f" and at most {most:g}"
-            raise UserError(f"{name} should be above 0{below}, got {value:g}")
-    return _filled(
-        "tune",
-        address=_one_line(address),
-        env=config.env.id,
-        budget_steps=count(budget_steps),
-        budget_minutes=number(budget_minutes),
-        rounds=str(rounds),
-    )
+def tuning(trust: bool) -> Callable[..., str]:
+    """The prompt `tune`; with the person's trust, of a recipe that names a package too."""
+
+    def tune(
+        address: Address,
+        budget_steps: Steps = 2_000_000,
+        budget_minutes: Minutes = 30.0,
+        rounds: Rounds = 6,
+    ) -> str:
+        """The loop: look, hypothesis, launch, compare, keep or revert."""
+        config = safe.resolved(_one_line(address), (), trust).config
+        for name, value, most in (
+            ("budget_steps", budget_steps, _MOST_STEPS),
+            ("budget_minutes", budget_minutes, _MOST_MINUTES),
+            ("rounds", rounds, _MOST_ROUNDS),
+        ):
+            if not 0 < value <= most:
+                raise UserError(f"{name} should be above 0 and at most {count(most)}, got {value}")
+        return _filled(
+            "tune",
+            address=_one_line(address),
+            env=config.env.id,
+            budget_steps=count(budget_steps),
+            budget_minutes=number(budget_minutes),
+            rounds=str(rounds),
+        )
+
+    return tune
 
 
 def diagnose(run: Run = "@last") -> str:
@@ -124,18 +130,25 @@ def _prompt(function: Callable[..., str], title: str, description: str) -> Promp
     return Prompt(function.__name__, title, description, arguments, function)
 
 
-PROMPTS: Final = (
-    _prompt(
-        tune,
-        "Tune a recipe",
-        "Improve a recipe in rounds within a budget: look, hypothesis, launch, compare, keep or "
-        "revert.",
-    ),
-    _prompt(diagnose, "Diagnose a run", "Find out what is wrong with a run, and what to try."),
-    _prompt(
-        next_lesson,
-        "The next lesson",
-        "Propose what a learner should train next, from what was trained here.",
-    ),
-    _prompt(review_episode, "Review an episode", "Watch an episode and name the decisive mistake."),
-)
+def prompts(trust: bool = False) -> tuple[Prompt, ...]:
+    """Every prompt; `trust` as the server's terms have it."""
+    return (
+        _prompt(
+            tuning(trust),
+            "Tune a recipe",
+            "Improve a recipe in rounds within a budget: look, hypothesis, launch, compare, keep "
+            "or revert.",
+        ),
+        _prompt(diagnose, "Diagnose a run", "Find out what is wrong with a run, and what to try."),
+        _prompt(
+            next_lesson,
+            "The next lesson",
+            "Propose what a learner should train next, from what was trained here.",
+        ),
+        _prompt(
+            review_episode, "Review an episode", "Watch an episode and name the decisive mistake."
+        ),
+    )
+
+
+PROMPTS: Final = prompts()

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from spotter import plugins
-from spotter.config import Resolved, recipes, tree
+from spotter.config import Resolved, RunConfig, changed, recipes, tree, validate
 from spotter.config.foreign import check_id, check_names
 from spotter.config.overrides import edit, parse
 from spotter.launch.local import checked
+from spotter.schedules import Schedule
 from spotter.types import UserError
 
 _TRUST: Final = "the person can allow it by starting `spotter mcp` with --trust"
@@ -22,9 +23,13 @@ _MOST: Final = {
     "env.count": 4096,
     "env.workers": 64,
     "eval.episodes": 1000,
+    "algo.epochs": 1000,
+    "algo.episodes": 1000,
     "threads": 256,
 }
-"""Beyond these a single step or evaluation could outgrow the machine or the budget of minutes."""
+"""Beyond these one update or evaluation could outgrow the machine or the budget of minutes."""
+_MOST_IN_UPDATE: Final = 1 << 20
+"""Env steps kept in memory at once: 4 GB of observations of a thousand numbers each."""
 _MOST_OVERRIDES: Final = 100
 _LONGEST_OVERRIDE: Final = 500
 
@@ -37,8 +42,23 @@ def resolved(address: str, overrides: Sequence[str], trust: bool) -> Resolved:
         _check_address(address.strip())
         check_overrides(overrides)
     found = checked(address, overrides)
-    _check_sizes(found.config.as_data())
+    _check_sizes(found.config)
     return found
+
+
+def resumed(settings: Mapping[str, Any], overrides: Sequence[str], trust: bool) -> RunConfig:
+    """What a run would go on with; refused as if it were asked for anew."""
+    check_run(settings, trust)
+    if not trust:
+        check_overrides(overrides)
+    config = changed(validate(settings), overrides)
+    _check_sizes(config)
+    return config
+
+
+def update_steps(config: RunConfig) -> int:
+    """Env steps of one update, which is never cut short; 1 where episodes decide."""
+    return config.env.count * int(getattr(config.algo, "steps", 1))
 
 
 def check_overrides(overrides: Sequence[str]) -> None:
@@ -50,17 +70,29 @@ def check_overrides(overrides: Sequence[str]) -> None:
     written: dict[str, Any] = {}
     for path, value in parse(overrides):
         written = edit(written, path, value)
-    check_names(written, _TRUST)
-    for place, text in _texts(written):
-        _check_text(place, text)
+    _check_settings(written)
 
 
 def check_run(settings: Mapping[str, Any], trust: bool, address: str = "") -> None:
-    """A run may come from a stranger: to read its config is to import what that names."""
+    """A run may come from a stranger: to play it is to import and open what its config names."""
+    if not trust:
+        _check_settings(settings)
+        if address:
+            _check_address(address)
+
+
+def check_readable(settings: Mapping[str, Any], trust: bool, address: str = "") -> None:
+    """The same where a config is read and nothing is played: reading imports, but opens nothing."""
     if not trust:
         check_names(settings, _TRUST)
         if address:
             _check_address(address)
+
+
+def _check_settings(settings: Mapping[str, Any]) -> None:
+    check_names(settings, _TRUST)
+    for place, text in _texts(settings):
+        _check_text(place, text)
 
 
 def _check_address(address: str) -> None:
@@ -82,7 +114,7 @@ def _texts(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _texts(inner, (*path, str(key)))
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):
         for place, inner in enumerate(value):
             yield from _texts(inner, (*path, place))
 
@@ -97,11 +129,22 @@ def _check_text(path: Path, text: str) -> None:
         raise UserError(f"{where}: {text[:80]!r} looks like a path; {_TRUST}")
 
 
-def _check_sizes(data: Mapping[str, Any]) -> None:
+def _check_sizes(config: RunConfig) -> None:
+    data = config.as_data()
     for name, most in _MOST.items():
-        value = tree.value_at(data, tuple(name.split(".")))
-        if isinstance(value, int) and value > most:
-            raise UserError(f"{name}={value} is more than the {most} allowed from here")
-    widths = tree.value_at(data, ("policy", "hidden")) or ()
+        value = _largest(tree.value_at(data, tuple(name.split("."))))
+        if isinstance(value, int | float) and value > most:
+            raise UserError(f"{name}={value:g} is more than the {most} allowed from here")
+    if (steps := update_steps(config)) > _MOST_IN_UPDATE:
+        raise UserError(
+            f"env.count × algo.steps is {steps:,} env steps in one update, more than the "
+            f"{_MOST_IN_UPDATE:,} allowed from here"
+        )
+    widths = config.policy.hidden or ()
     if len(widths) > 16 or any(width > 8192 for width in widths):
         raise UserError("policy.hidden: at most 16 layers of 8,192 units from here")
+
+
+def _largest(value: Any) -> Any:
+    """A schedule counts with its largest value."""
+    return max(Schedule.model_validate(value).values()) if isinstance(value, Mapping) else value

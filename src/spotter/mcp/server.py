@@ -53,7 +53,7 @@ _STOPPING: Final = ToolAnnotations(
 )
 
 
-_FREE_TEXT: Final = ("text", "reason", "overrides")
+_FREE_TEXT: Final = ("text", "reason", "overrides", "since")
 _LONGEST_NAME: Final = 300
 """Names are looked up by likeness, which takes long for endless ones."""
 

@@ -9,6 +9,7 @@ from pydantic import Field
 from spotter import plugins
 from spotter.launch.local import tail
 from spotter.mcp import safe
+from spotter.mcp.alerts import Cursor, has_news, page
 from spotter.mcp.answers import Answer, as_text, clip, plain
 from spotter.mcp.desk import Desk
 from spotter.mcp.look import RUN, RunName, state
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
     from spotter.rundir.history import Doubles, History
 
 _SCORES: Final = ("train/score", "eval/score")
-_MOST_RUNS: Final = 50
 _LOG_BYTES: Final = 1 << 18
 _FEWEST_TOKENS: Final = 400
+_DIAGNOSE: Final = "spotter.mcp.jobs:diagnose"
+_DIAGNOSE_S: Final = 180  # the environment itself is given up after 120
 
 
 @dataclass(frozen=True)
@@ -97,34 +99,22 @@ class Watch:
     def alerts(
         self,
         since: Annotated[
-            str, Field(description="The `cursor` of the last answer; empty: all of them.")
+            str,
+            Field(
+                max_length=8000,
+                description="The `cursor` of the last answer; empty: from the first on.",
+            ),
         ] = "",
         run: Annotated[str, Field(description=f"Empty: of every run. {RUN}")] = "",
     ) -> Answer:
         """Warnings raised since the last look, with what was seen and what to try."""
-        runs = [self.desk.select(run)] if run else self._heard_of(since)
-        found = [
-            {
-                "time": str(event.get("time", "")),
-                "run": one.id,
-                "id": event.get("id"),
-                "level": event.get("level"),
-                "env_steps": event.get("env_steps"),
-                "saw": clip(str(event.get("saw", ""))),
-                "advice": clip(str(event.get("advice", ""))),
-            }
-            for one in runs
-            for event in one.events()
-            if event.get("event") == "alert" and str(event.get("time", "")) > since
-        ]
-        found.sort(key=lambda alert: str(alert["time"]))
-        cursor = found[-1]["time"] if found else since
-        hint = "ask for one run"
-        return Answer({"alerts": found, "cursor": cursor}, {"alerts": "last"}, hint)
+        cursor = Cursor.read(since)
+        every = [self.desk.select(run)] if run else self._with_news(cursor)
+        return Answer(page(every, cursor, self.desk.terms.answer_tokens))
 
-    def _heard_of(self, since: str) -> list[Run]:
-        infos = [info for info in self.desk.infos() if info["heartbeat"] >= since]
-        return [self.desk.run_of(info["id"]) for info in infos[:_MOST_RUNS]]
+    def _with_news(self, cursor: Cursor) -> list[Run]:
+        every = [Run(self.desk.runs / info["id"]) for info in self.desk.infos()]
+        return [run for run in every if has_news(run, cursor)]
 
     def log(
         self,
@@ -162,15 +152,17 @@ class Watch:
         ] = False,
     ) -> Answer:
         """What is wrong with a run, gravest first, with evidence and the one change to try."""
-        from spotter.doctor.run import as_data, diagnose
-
         if environment and self.desk.terms.read_only:
             raise UserError("this server is read-only: it makes no environments")
         chosen, trust = self.desk.select(run), self.desk.terms.trust
         if environment:
             safe.check_run(chosen.settings(), trust)
-        history = self.desk.history(chosen)
-        found = as_data(diagnose(chosen, environment=environment, history=history, trusted=trust))
+            found = self.desk.work(_DIAGNOSE, _DIAGNOSE_S, run=chosen.id, trusted=trust)
+        else:
+            from spotter.doctor.run import as_data, diagnose
+
+            history = self.desk.history(chosen)
+            found = as_data(diagnose(chosen, history=history, trusted=trust))
         return Answer(found, {"problems": "first", "not_checked": "first"})
 
     def digest(

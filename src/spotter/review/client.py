@@ -1,22 +1,24 @@
 """One question to an OpenAI-compatible server: `POST <url>/chat/completions`, nothing else.
 
 Hosted services and local servers (llama.cpp, Ollama, vLLM, LM Studio) speak it alike. The key is in
-no message, file or error; redirects are refused, since they would carry it elsewhere.
+no message, file or error, also if the server repeats it; redirects are refused, since they would
+carry it elsewhere.
 """
 
 import http.client
 import ipaddress
 import json
+import math
 import os
-import socket
 import time
 import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
+from spotter.review.exchange import Post, Reply
+from spotter.review.secret import without
 from spotter.types import UserError
 
 URL_VARIABLE: Final = "SPOTTER_LLM_URL"
@@ -29,7 +31,6 @@ _BUSY: Final = (429, 500, 502, 503, 504, 529)
 _MOST_PAUSE_S: Final = 30.0
 _MOST_BYTES: Final = 2_000_000
 """Of an answer: far more than any model says."""
-_BLOCK: Final = 1 << 16
 _MOST_SAID: Final = 200
 """Characters of what a server says about an error."""
 
@@ -69,7 +70,14 @@ def configured() -> Endpoint | None:
     for name, value in ((URL_VARIABLE, url), (MODEL_VARIABLE, model)):
         if not value:
             raise UserError(f"{name} is not set, but a review needs it")
+    if not model.isprintable():
+        raise UserError(f"{MODEL_VARIABLE} holds a sign that cannot be printed")
     key = os.environ.get(KEY_VARIABLE, "").strip()
+    if not _is_word(key):
+        raise UserError(
+            f"{KEY_VARIABLE} should be one word of ASCII; a space, a line break or an ellipsis "
+            "came along when it was copied"
+        )
     return Endpoint(_address(url, bool(key)), model, key)
 
 
@@ -84,11 +92,14 @@ def needed() -> Endpoint:
     return found
 
 
+def _is_word(text: str) -> bool:
+    """What a header or a request line can carry."""
+    return text.isascii() and text.isprintable() and " " not in text
+
+
 def _address(url: str, has_key: bool) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
-        raise UserError(f"{URL_VARIABLE} should be like https://host/v1, without a name in it")
-    if has_key and parts.scheme == "http" and not _is_near(parts.hostname):
+    parts = _parts(url)
+    if has_key and parts.scheme == "http" and not _is_near(parts.hostname or ""):
         raise UserError(
             f"{KEY_VARIABLE} would travel unencrypted to {parts.hostname}: use https in "
             f"{URL_VARIABLE}"
@@ -96,6 +107,25 @@ def _address(url: str, has_key: bool) -> str:
     path = parts.path.rstrip("/")
     path = path if path.endswith(_PATH) else path + _PATH
     return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+
+
+def _parts(url: str) -> SplitResult:
+    if not _is_word(url):
+        raise UserError(f"{URL_VARIABLE} should be ASCII without spaces; write others as %C3%A9")
+    try:
+        parts = urlsplit(url)
+        has_host = bool(parts.hostname)
+    except ValueError:
+        raise UserError(f"the host in {URL_VARIABLE} is none; IPv6 is like [::1]") from None
+    if parts.scheme not in ("http", "https") or not has_host or "@" in parts.netloc:
+        raise UserError(f"{URL_VARIABLE} should be like https://host/v1, without a name in it")
+    try:
+        is_port = parts.port != 0
+    except ValueError:
+        is_port = False
+    if not is_port:
+        raise UserError(f"the port in {URL_VARIABLE} should be a number from 1 to 65535")
+    return parts
 
 
 def _is_near(host: str) -> bool:
@@ -106,84 +136,61 @@ def _is_near(host: str) -> bool:
         return host == "localhost" or "." not in host or host.endswith((".local", ".lan"))
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
-
-
 @dataclass(frozen=True)
 class Client:
     """Patient with a busy server, not with a silent one."""
 
     endpoint: Endpoint
     timeout_s: float = 180.0
-    """For the whole answer; local models think slowly."""
+    """For everything until the answer is there, further attempts too; local models think slowly."""
     pause: Callable[[float], None] = time.sleep
 
     def ask(self, messages: Messages) -> Answer:
         body = json.dumps({"model": self.endpoint.model, "messages": messages, "stream": False})
+        end = time.monotonic() + self.timeout_s
         for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                return _answer(self._post(body.encode()), self.endpoint.model)
-            except urllib.error.HTTPError as error:
-                with error:
-                    if error.code not in _BUSY or attempt == _ATTEMPTS:
-                        raise self._refused(error) from None
-                    wait = _wait(error.headers.get("Retry-After"), attempt)
+            reply = self._post(body.encode(), end - time.monotonic())
+            if 200 <= reply.code < 300:
+                return self._answer(reply.body)
+            wait = _wait(reply.retry_after, attempt)
+            is_over = attempt == _ATTEMPTS or time.monotonic() + wait >= end
+            if reply.code not in _BUSY or is_over:
+                raise self._refused(reply)
             self.pause(wait)
         raise AssertionError("unreachable")
 
-    def _post(self, body: bytes) -> bytes:
+    def _post(self, body: bytes, left_s: float) -> Reply:
         headers = {"Content-Type": "application/json", "User-Agent": "spotter"}
         if self.endpoint.key:
             headers["Authorization"] = f"Bearer {self.endpoint.key}"
-        request = urllib.request.Request(self.endpoint.url, body, headers, method="POST")
-        end = time.monotonic() + self.timeout_s
+        url, host = self.endpoint.url, self.endpoint.host
+        near = _is_near(urlsplit(url).hostname or "")
         try:
-            with self._opener().open(request, timeout=self.timeout_s) as response:
-                return self._read(response, end)
-        except urllib.error.HTTPError:
-            raise
-        except urllib.error.URLError as error:
-            if isinstance(error.reason, TimeoutError | socket.timeout):
-                raise self._late() from None
-            raise UserError(
-                f"{self.endpoint.host} cannot be reached ({_words(error.reason)}); is the server "
-                f"running, and is {URL_VARIABLE} right?"
-            ) from None
+            if left_s <= 0:
+                raise TimeoutError
+            return Post(url, body, headers, _MOST_BYTES, near).send(left_s)
         except TimeoutError:
             raise self._late() from None
+        except urllib.error.URLError as error:
+            if isinstance(error.reason, TimeoutError):
+                raise self._late() from None
+            raise UserError(
+                f"{host} cannot be reached ({self._words(error.reason)}); is the server "
+                f"running, and is {URL_VARIABLE} right?"
+            ) from None
         except (OSError, http.client.HTTPException) as error:
             raise UserError(
-                f"{self.endpoint.host} broke off in the middle of its answer ({_words(error)})"
+                f"{host} broke off in the middle of its answer ({self._words(error)})"
             ) from None
-
-    def _read(self, response: Any, end: float) -> bytes:
-        """No longer and no more than agreed, however slowly it drips."""
-        blocks, size = [], 0
-        while block := response.read1(_BLOCK):
-            blocks.append(block)
-            size += len(block)
-            if size > _MOST_BYTES:
-                raise UserError(
-                    f"{self.endpoint.host} answers with more than {_MOST_BYTES // 1_000_000} MB; "
-                    "that is no review, and nothing of it was kept"
-                )
-            if time.monotonic() > end:
-                raise self._late()
-        return b"".join(blocks)
-
-    def _opener(self) -> urllib.request.OpenerDirector:
-        handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
-        host = urlsplit(self.endpoint.url).hostname or ""
-        if _is_near(host):
-            handlers.append(urllib.request.ProxyHandler({}))  # a proxy does not know this machine
-        return urllib.request.build_opener(*handlers)
+        except ValueError as error:
+            raise UserError(
+                f"{host} cannot be asked ({self._words(error)}); is {URL_VARIABLE} right?"
+            ) from None
 
     def _late(self) -> UserError:
         return UserError(f"{self.endpoint.host} did not answer within {self.timeout_s:.0f} s")
 
-    def _refused(self, error: urllib.error.HTTPError) -> UserError:
+    def _refused(self, reply: Reply) -> UserError:
         hints = {
             401: f"; look at {KEY_VARIABLE}",
             403: f"; look at {KEY_VARIABLE}",
@@ -191,57 +198,66 @@ class Client:
             413: "; send fewer frames",
             429: "; it is too busy, or your quota is used up",
         }
-        said = self._hidden(_said(error))
+        said = self._words(_said(reply))
         return UserError(
-            f"{self.endpoint.host} refused: {error.code}{f' ({said})' if said else ''}"
-            f"{hints.get(error.code, '')}"
+            f"{self.endpoint.host} refused: {reply.code}{f' ({said})' if said else ''}"
+            f"{hints.get(reply.code, '')}"
         )
 
-    def _hidden(self, text: str) -> str:
-        """Some servers repeat the key they do not like."""
-        return text.replace(self.endpoint.key, "(key)") if self.endpoint.key else text
+    def _answer(self, data: bytes) -> Answer:
+        if len(data) > _MOST_BYTES:
+            raise UserError(
+                f"{self.endpoint.host} answers with more than {_MOST_BYTES // 1_000_000} MB; "
+                "that is no review, and nothing of it was kept"
+            )
+        text, named, is_cut = _completion(data)
+        if not text.strip():
+            raise UserError("the model answered with nothing")
+        called = self._words(named) or self.endpoint.model
+        return Answer(printable(without(text, self.endpoint.key)), called, is_cut)
+
+    def _words(self, text: object) -> str:
+        """What a stranger says, on one line, not too long. The key goes first: cut or wrapped, it
+        would no longer be found."""
+        line = without(str(text), self.endpoint.key)
+        line = "".join(char if char.isprintable() else " " for char in line)
+        line = " ".join(line.split()).rstrip(".")
+        return line if len(line) <= _MOST_SAID else line[: _MOST_SAID - 1] + "…"
 
 
-def _wait(asked: str | None, attempt: int) -> float:
+def _wait(asked: str, attempt: int) -> float:
     try:
-        seconds = float(asked or "")
+        seconds = float(asked)
     except ValueError:  # absent, or a date
+        seconds = math.nan
+    if not math.isfinite(seconds):
         seconds = float(2 ** (attempt - 1))
     return min(max(seconds, 0.0), _MOST_PAUSE_S)
 
 
-def _said(error: urllib.error.HTTPError) -> str:
+def _said(reply: Reply) -> str:
     """What a server says about its error: the message of its JSON, else its reason."""
     try:
-        data = json.loads(error.read(_BLOCK))
-        found = data["error"]
-        text = found["message"] if isinstance(found, dict) else found
-    except (ValueError, KeyError, TypeError, OSError, http.client.HTTPException, RecursionError):
-        text = error.reason
-    return _words(text)
+        found = json.loads(reply.body)["error"]
+        return str(found["message"] if isinstance(found, dict) else found)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return reply.reason
 
 
-def _words(text: object) -> str:
-    line = "".join(char if char.isprintable() else " " for char in str(text))
-    line = " ".join(line.split()).rstrip(".")
-    return line if len(line) <= _MOST_SAID else line[: _MOST_SAID - 1] + "…"
-
-
-def _answer(data: bytes, model: str) -> Answer:
+def _completion(data: bytes) -> tuple[str, str, bool]:
+    """The text, the model's name, and whether it was cut."""
     try:
         found = json.loads(data)
         choice = found["choices"][0]
         text = _text(choice["message"]["content"])
         named = found.get("model")
+        is_cut = choice.get("finish_reason") == "length"
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         raise UserError(
             f"the server's answer is no chat completion; is {URL_VARIABLE} the address of an "
             "OpenAI-compatible API?"
         ) from None
-    if not text.strip():
-        raise UserError("the model answered with nothing")
-    called = _words(named) if isinstance(named, str) and named else model
-    return Answer(printable(text), called, choice.get("finish_reason") == "length")
+    return text, named if isinstance(named, str) else "", is_cut
 
 
 def _text(content: Any) -> str:

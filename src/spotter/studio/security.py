@@ -60,10 +60,9 @@ class Door:
     def refusal(self, headers: dict[str, str]) -> str:
         """Why a request is not let in, whoever sent it; empty if it may."""
         host = headers.get("host", "")
-        if not self.knows(_name(host)):
+        if not self.knows(name_of(host)):
             return f"Spotter Studio does not answer to the name {host[:80]!r}."
-        origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if not is_own_page(headers.get("origin"), host):
             return "Spotter Studio answers no requests from other pages."
         # what a page of another site embeds or fetches without telling its origin
         foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
@@ -99,7 +98,15 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _name(host: str) -> str:
+def is_own_page(origin: str | None, host: str) -> bool:
+    """Whether a request comes from a page of `host`, or from none; nonsense does not."""
+    try:
+        return origin is None or urlsplit(origin).netloc.lower() == host.lower()
+    except ValueError:
+        return False
+
+
+def name_of(host: str) -> str:
     """The name in `name:port`; empty for nonsense."""
     try:
         return (urlsplit(f"//{host}").hostname or "").lower()

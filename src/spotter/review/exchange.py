@@ -1,0 +1,135 @@
+"""One HTTP exchange that ends when agreed, whoever is at the other end.
+
+A server can drip its status, headers, chunk sizes or text so slowly that no single read is ever
+late. So the exchange has a thread, which is waited for only so long; then its socket is shut down,
+which ends the thread too. Redirects are not followed: every reply is handed back as it is.
+"""
+
+import http.client
+import socket
+import threading
+import urllib.request
+from collections.abc import Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+_BLOCK: Final = 1 << 16
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back, whatever its code."""
+
+    code: int
+    reason: str
+    retry_after: str
+    body: bytes
+    """Not whole if it is longer than was asked for."""
+
+
+@dataclass(frozen=True)
+class Post:
+    """What to send, and how much to take."""
+
+    url: str
+    body: bytes
+    headers: Mapping[str, str]
+    most_bytes: int
+    is_near: bool
+    """A proxy does not know this machine."""
+
+    def send(self, timeout_s: float) -> Reply:
+        """`TimeoutError` if it takes longer; `OSError`, `HTTPException` or `ValueError` if it
+        fails."""
+        sockets = _Sockets()
+        answer: Future[Reply] = Future()
+
+        def exchange() -> None:
+            try:
+                answer.set_result(self._exchange(sockets, timeout_s))
+            except BaseException as error:
+                answer.set_exception(error)
+
+        threading.Thread(target=exchange, name="review", daemon=True).start()
+        try:
+            return answer.result(timeout_s)
+        finally:
+            sockets.shut()
+
+    def _exchange(self, sockets: "_Sockets", timeout_s: float) -> Reply:
+        request = urllib.request.Request(self.url, self.body, dict(self.headers), method="POST")
+        with self._opener(sockets).open(request, timeout=timeout_s) as response:
+            blocks, size = [], 0
+            while size <= self.most_bytes and (block := response.read1(_BLOCK)):
+                blocks.append(block)
+                size += len(block)
+            later = response.headers.get("Retry-After") or ""
+            return Reply(response.status, str(response.reason), later, b"".join(blocks))
+
+    def _opener(self, sockets: "_Sockets") -> urllib.request.OpenerDirector:
+        """With nothing that follows redirects or makes an error of a code."""
+        opener = urllib.request.OpenerDirector()
+        opener.add_handler(urllib.request.ProxyHandler({} if self.is_near else None))
+        opener.add_handler(urllib.request.UnknownHandler())
+        opener.add_handler(_Http(sockets))
+        opener.add_handler(_Https(sockets))
+        return opener
+
+
+@dataclass
+class _Sockets:
+    """Those of one exchange, so that they can be shut from outside."""
+
+    open: list[socket.socket] = field(default_factory=list)
+    is_over: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, one: socket.socket) -> None:
+        with self.lock:
+            if not self.is_over:
+                self.open.append(one)
+                return
+        one.close()
+        raise TimeoutError("nobody waits any more")
+
+    def shut(self) -> None:
+        with self.lock:
+            self.is_over = True
+            for one in self.open:
+                with suppress(OSError):  # it has ended on its own
+                    socket.socket.shutdown(one, socket.SHUT_RDWR)  # TLS's own is for its thread
+
+
+class _Plain(http.client.HTTPConnection):
+    def __init__(self, sockets: _Sockets, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._sockets = sockets
+
+    def connect(self) -> None:
+        super().connect()
+        self._sockets.add(self.sock)
+
+
+class _Secure(_Plain, http.client.HTTPSConnection):
+    pass
+
+
+class _Http(urllib.request.HTTPHandler):
+    def __init__(self, sockets: _Sockets) -> None:
+        super().__init__()
+        self._sockets = sockets
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(partial(_Plain, self._sockets), req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def __init__(self, sockets: _Sockets) -> None:
+        super().__init__()
+        self._sockets = sockets
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(partial(_Secure, self._sockets), req)

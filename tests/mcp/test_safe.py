@@ -1,0 +1,106 @@
+"""What may be named and how much may be asked for: recipes pass, strangers' runs do not."""
+
+import asyncio
+
+import pytest
+
+from spotter.config.catalogue import entries
+from spotter.launch.ledger import Limits
+from spotter.mcp import safe
+from spotter.mcp.desk import Terms
+from spotter.rundir.files import write_json
+from spotter.types import UserError
+from tests.mcp.making import ask, at_desk, refused
+from tests.studio.making import make_run
+
+
+def test_no_packaged_recipe_is_refused():
+    for entry in entries():
+        config = safe.resolved(entry.address, [], trust=False).config
+        safe.check_run(config.as_data(), False, entry.address)
+
+
+FOREIGN = {
+    "records": {
+        "wrappers": [
+            {"name": "gymnasium", "wrapper": "RecordVideo", "kwargs": {"video_folder": "x"}}
+        ]
+    },
+    "wad": {"wad": "secret"},
+    "folder": {"folder": "games"},
+    "kwargs": {"kwargs": {"file": "../x.xml"}},
+}
+
+
+def strange(runs, env):
+    """A run as somebody else may have written it."""
+    run = make_run(runs, updates=1)
+    settings = run.settings()
+    write_json(run.folder / "config.yaml", settings | {"env": settings["env"] | env})
+    return run
+
+
+@pytest.mark.parametrize("env", FOREIGN.values(), ids=list(FOREIGN))
+def test_a_run_that_opens_files_is_neither_played_nor_trained(runs, env):
+    run = strange(runs, env)
+
+    async def scenario():
+        async with at_desk(runs) as client:
+            for tool, arguments in (
+                ("resume", {"steps": 100, "reason": "harm"}),
+                ("fork", {"steps": 100, "reason": "harm"}),
+                ("evaluate", {}),
+                ("episode", {"play": True}),
+                ("diagnose", {"environment": True}),
+            ):
+                assert "--trust" in await refused(client, tool, run=run.id, **arguments), tool
+
+    asyncio.run(scenario())
+    assert not list(runs.glob(".launched/*.log"))
+
+
+def test_a_run_that_opens_files_is_still_compared(runs):
+    both = [strange(runs, {"kwargs": {"file": "../x.xml"}}).id, make_run(runs, updates=1).id]
+
+    async def scenario():
+        async with at_desk(runs) as client:
+            assert len((await ask(client, "compare", runs=both))["runs"]) == 2
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        pytest.param(["algo.epochs=1001"], "algo.epochs=1001 is more", id="epochs"),
+        pytest.param(
+            ["algo.epochs={shape: linear, start: 1, end: 5000}"], "algo.epochs=5000", id="schedule"
+        ),
+        pytest.param(["env.count=1024", "algo.steps=2048"], "2,097,152 env steps", id="rollout"),
+        pytest.param(["eval.episodes=1000000"], "eval.episodes=1e+06", id="episodes"),
+    ],
+)
+def test_sizes_have_limits_at_a_start_and_at_a_resume(runs, overrides, sentence):
+    with pytest.raises(UserError) as told:
+        safe.resolved("CartPole-v1:ppo", overrides, trust=True)
+    assert sentence in str(told.value)
+    run = make_run(runs, updates=1)
+
+    async def scenario():
+        async with at_desk(runs) as client:
+            asked = {"run": run.id, "steps": 100, "reason": "much", "overrides": overrides}
+            assert sentence in await refused(client, "resume", **asked)
+
+    asyncio.run(scenario())
+
+
+def test_one_update_is_the_least_that_is_reserved(runs):
+    asked = {"address": "CartPole-v1:ppo", "steps": 1, "reason": "a little",
+             "overrides": ["algo.steps=20000", "env.count=32"]}  # fmt: skip
+
+    async def scenario():
+        async with at_desk(runs, Terms(limits=Limits(most_steps=600_000))) as client:
+            assert "asks for 640,000 env steps" in await refused(client, "start", **asked)
+
+    asyncio.run(scenario())
+    assert not list(runs.glob(".launched/*.log"))
