@@ -213,6 +213,8 @@ def test_a_strangers_run_is_not_gone_on_with(runs, evil):
             for tool in ("resume", "fork"):
                 text = await refused(client, tool, run=run.id, steps=100, reason="harm")
                 assert "--trust" in text
+            elsewhere = {"address": "CartPole-v1:ppo", "steps": 100, "reason": "harm"}
+            assert "--trust" in await refused(client, "fork", run=run.id, **elsewhere)
             await refused(client, "evaluate", run=run.id)
             await refused(client, "episode", run=run.id, play=True)
             await refused(client, "config", run=run.id)

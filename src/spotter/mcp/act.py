@@ -94,6 +94,7 @@ class Act:
         """Start a new run that begins with the weights of another run's checkpoint."""
         parent = self.desk.select(run)
         checkpoint = checkpoint_name(checkpoint)
+        safe.check_readable(parent.settings(), self.desk.terms.trust)  # whatever is trained then
         base, changes = (address, list(overrides)) if address else self._again(parent, overrides)
         budget = self._budget(base, changes, steps, minutes)
         actor = _actor(ctx)
