@@ -27,7 +27,7 @@ from spotter.mcp.act import Act
 from spotter.mcp.answers import Answer
 from spotter.mcp.desk import Desk, Terms
 from spotter.mcp.look import Look
-from spotter.mcp.prompts import PROMPTS
+from spotter.mcp.prompts import PROMPTS, prompts
 from spotter.mcp.see import See
 from spotter.mcp.watch import Watch
 from spotter.plugins import did_you_mean
@@ -130,12 +130,12 @@ def build(runs: Path, terms: Terms | None = None) -> tuple[Server, Desk]:
             annotations=annotations,
             structured_output=False,
         )
-    _add_prompts(server)
+    _add_prompts(server, desk.terms.trust)
     return server, desk
 
 
-def _add_prompts(server: Server) -> None:
-    for one in PROMPTS:
+def _add_prompts(server: Server, trust: bool) -> None:
+    for one in prompts(trust):
         prompt = Prompt.from_function(one.function, one.name, one.title, one.description)
         server.add_prompt(prompt)
 
