@@ -12,6 +12,7 @@ from tests.studio.making import make_run
 pytest.importorskip("playwright")
 from playwright.sync_api import expect
 
+DARK = "document.body.classList.contains('body--dark')"
 ROWS = ".studio-table tbody tr"
 
 
@@ -172,16 +173,19 @@ def test_it_works_by_keyboard_alone_in_the_dark_and_on_a_tablet(studio, page):
     assert width <= 820
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
-    page.get_by_role("button", name="Light or dark").focus()
-    dark = page.evaluate("document.body.classList.contains('body--dark')")
-    page.keyboard.press("Enter")
-    page.wait_for_function(
-        f"document.body.classList.contains('body--dark') === {str(not dark).lower()}"
-    )
+    for words, found, dark in (
+        ("acrobot", 1, True),
+        ("nothing-like-this", 0, False),
+        ("", 4, True),
+    ):
+        page.get_by_role("button", name="Light or dark").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_function(f"{DARK} === {str(dark).lower()}")
+        page.get_by_label("Filter").fill(words)  # what the server sends does not turn it back
+        expect(page.locator(ROWS)).to_have_count(found)
+        assert page.evaluate(DARK) is dark
     page.reload()  # remembered
-    page.wait_for_function(
-        f"document.body.classList.contains('body--dark') === {str(not dark).lower()}"
-    )
+    page.wait_for_function(DARK)
     page.get_by_role("link", name=re.compile("^2")).first.focus()
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("/run/2"))

@@ -32,7 +32,7 @@ def frame(title: str) -> Iterator[None]:
     ui.page_title(f"{title} · Spotter Studio")
     ui.add_css(STATIC / "studio.css")
     ui.colors(primary=ACCENT[False], accent=ACCENT[False], dark_page="#14171a", dark="#1c2024")
-    ui.dark_mode(is_dark())
+    dark = ui.dark_mode(is_dark())
     with ui.header().classes("studio-header"), ui.row().classes("studio-bar"):
         ui.link("Spotter Studio", "/").classes("studio-name")
         with ui.element("nav").props('aria-label="Pages"').classes("studio-nav"):
@@ -41,7 +41,7 @@ def frame(title: str) -> Iterator[None]:
                 if _is_here(target):
                     link.props('aria-current="page"')
         ui.space()
-        _dark_switch()
+        _dark_switch(dark)
     with ui.element("div").classes("studio-main") as content:
         ui.skip_link("Skip to content", target=content)
         yield
@@ -124,10 +124,11 @@ def _is_here(target: str) -> bool:
     return path == target or (target == "/" and path.startswith("/run/"))
 
 
-def _dark_switch() -> None:
-    """The choice lives in a cookie of the browser, so that the server draws the right page."""
+def _dark_switch(dark: ui.dark_mode) -> None:
+    """The choice lives in a cookie of the browser, so that the server draws the right page, and is
+    told to the page that is open: whatever the server sends next would turn it back."""
     remember = f"document.cookie='{_COOKIE}='+(d?1:0)+';path=/;max-age=31536000;samesite=strict'"
-    toggle = f"() => {{ const d = !Quasar.Dark.isActive; setDark(d); {remember}; }}"
+    toggle = f"() => {{ const d = !Quasar.Dark.isActive; setDark(d); {remember}; emit(d); }}"
     # a plain button: the browser itself turns Enter and space into clicks
     with (
         ui.element("button")
@@ -135,4 +136,4 @@ def _dark_switch() -> None:
         .classes("studio-contrast") as switch
     ):
         ui.icon("contrast")
-    switch.on("click", js_handler=toggle)
+    switch.on("click", lambda choice: dark.set_value(bool(choice.args)), js_handler=toggle)
