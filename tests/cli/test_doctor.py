@@ -34,7 +34,7 @@ def test_a_line_per_family(spotter, finds):
     assert facts == "python 3.11 · cores 2"
     assert header.split("\t")[:4] == ["family", "state", "environment", "step"]
     shown = ["bandit", "ok", "Bandit-v0", "7 µs", "discrete 1", "discrete 10"]
-    assert rows[0].split("\t") == [*shown, "", "yes", "differ", ""]
+    assert rows[0].split("\t") == [*shown, "", "", "yes", "differ", ""]
     assert rows[1].startswith("retro\tnot installed\t")
     assert rows[1].endswith("\tstable_retro is not installed: " + MISSING.fix), "told once"
 

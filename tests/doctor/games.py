@@ -109,6 +109,27 @@ class Glitch(Deaf):
         return math.nan if self.steps_left < 0 else super().pay(action)
 
 
+class Eager(CartPoleEnv):
+    """Resets itself when an episode ends, as vector environments do; `info` may say so."""
+
+    tells = False
+
+    def reset(self, *, seed=None, options=None):
+        seen, info = super().reset(seed=seed)
+        return (seen if self.tells else np.zeros_like(seen)), info
+
+    def step(self, action):
+        seen, paid, ended, cut, info = super().step(action)
+        if not ended:
+            return seen, paid, ended, cut, info
+        again, _ = self.reset()
+        return again, paid, ended, cut, {"final_obs": seen} if self.tells else {}
+
+
+class EagerTelling(Eager):
+    tells = True
+
+
 class Loud(CartPoleEnv):
     """CartPole in micrometres: the same game, with enormous numbers."""
 
@@ -128,7 +149,7 @@ class Loud(CartPoleEnv):
         return (seen * 1e4 + 3e4).astype(np.float32)
 
 
-for _name in ("Frozen", "Deaf", "Alternate", "Twin", "Falling", "Glitch"):
+for _name in ("Frozen", "Deaf", "Alternate", "Twin", "Falling", "Glitch", "Eager", "EagerTelling"):
     gym.register(f"{_name}-v0", entry_point=f"tests.doctor.games:{_name}")
 gym.register("Trap-v0", entry_point="tests.doctor.games:Trap", reward_threshold=9.0)
 gym.register(

@@ -39,6 +39,8 @@ def broken(what):
         (game("Frozen"), {"actions-do-not-matter"}),
         (game("Twin"), {"copies-alike"}),
         (game("Twin", count=1), set()),
+        (game("Eager"), {"resets-itself"}),
+        (game("EagerTelling"), {"resets-itself"}),
         (broken("seeds"), {"not-repeatable"}),
         (broken("reward"), {"environment-broken"}),
     ],

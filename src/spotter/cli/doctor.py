@@ -38,7 +38,7 @@ A run: exit code 0 if it is healthy, 1 if a critical problem or a warning was fo
 """
 _COLUMNS: Final = (
     *("family", "state", "environment", "step", "observation", "actions"),
-    *("protocol", "seeds", "copies", "advice"),
+    *("rewards", "protocol", "seeds", "copies", "advice"),
 )
 _WIDE: Final = ("environment", "observation", "actions", "protocol")
 BROKEN, NAMED_FAILS = 1, 2
@@ -173,6 +173,7 @@ def _cells(finding: "Finding") -> list[str]:
         "" if finding.step_s is None else _duration(finding.step_s),
         finding.observation,
         finding.action,
+        finding.rewards,
         finding.protocol,
         _word(finding.seeds, "yes", "no"),
         _word(finding.copies_differ, "differ", "alike"),

@@ -13,12 +13,16 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from types import ModuleType
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from spotter import plugins
 from spotter.config import EnvConfig, recipes, resolve
-from spotter.doctor import apart
+from spotter.doctor import apart, random_play
+from spotter.doctor.found import Found
 from spotter.types import Leaf, Spaces, UserError
+
+if TYPE_CHECKING:
+    from spotter.envs.checkup import Played
 
 State = Literal["ok", "not installed", "broken"]
 TIMEOUT_S: Final = 120.0
@@ -45,6 +49,8 @@ class Finding:
     """What is wrong; with state `ok`, what will not work in spite of it."""
     fix: str = ""
     """What to do about it, as a command where there is one."""
+    rewards: str = ""
+    """From the least to the most that one step paid, in random play."""
 
 
 # --- looking at everything ------------------------------------------------------------------------
@@ -125,7 +131,7 @@ def _tried(about: Finding, config: Callable[[], EnvConfig]) -> Finding:
         seen = look_at(env)
     except Exception as error:  # somebody else's code may fail in any way
         return _failed(Finding(about.family, env.id if env else about.env), error)
-    notes = []
+    notes = [(_note(found), " ".join(found.overrides)) for found in _odd(seen.played)]
     if not seen.repeats:
         notes.append(("the same seed gives another game, so runs cannot be repeated", ""))
     if not seen.differs:
@@ -140,12 +146,23 @@ def _tried(about: Finding, config: Callable[[], EnvConfig]) -> Finding:
         step_s=seen.step_s,
         observation=" + ".join(_leaf(leaf) for leaf in seen.spaces.observation.values()),
         action=_action(seen.spaces),
+        rewards=random_play.rewards(seen.played),
         protocol=str(getattr(env, "protocol", None) or ""),
         seeds=seen.repeats,
         copies_differ=seen.differs,
         problem="; ".join(problem for problem, _ in notes),
         fix="; ".join(fix for _, fix in notes if fix),
     )
+
+
+def _odd(played: "Played") -> Iterator[Found]:
+    judges = (random_play.resets_itself, random_play.uneven, random_play.odd_rewards)
+    yield from filter(None, (judge(played) for judge in judges))
+
+
+def _note(found: Found) -> str:
+    sentence = found.sentence.removesuffix(".")
+    return f"{sentence[:1].lower()}{sentence[1:]} ({found.evidence[0]})"
 
 
 def _failed(about: Finding, error: Exception) -> Finding:

@@ -70,6 +70,7 @@ PLAYED: Final = (
         "observation-uneven", "warning", "environment", _elsewhere,
         "policy.normalize_obs=bounds where the space has bounds.", ("observation-scale",),
     ),
+    Rule("resets-itself", "warning", "environment", _elsewhere, ""),
 )  # fmt: skip
 """What is found out by playing the run's environment."""
 

@@ -8,22 +8,21 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
-
-import numpy as np
+from typing import Any, Final
 
 from spotter.config import EnvConfig
-from spotter.doctor import apart, environments
+from spotter.doctor import apart, environments, random_play
 from spotter.doctor.case import Case
 from spotter.doctor.changes import number, to
 from spotter.doctor.found import Found
 
-if TYPE_CHECKING:
-    from spotter.envs.checkup import Played
-
 TIMEOUT_S: Final = 120.0
 _STEPS: Final = 400
-_UNEVEN: Final = 1000.0
+_SHOWN: Final = {
+    "observation-uneven": random_play.uneven,
+    "resets-itself": random_play.resets_itself,
+}
+"""What is judged by one game of random play; rewards are judged by what the run itself recorded."""
 
 
 def examine(case: Case) -> list[tuple[str, Found]]:
@@ -40,7 +39,7 @@ def examine(case: Case) -> list[tuple[str, Found]]:
 
 def _settled(case: Case, name: str, found: Found) -> Found:
     """What is uneven or alike matters only where the run did not do well in spite of it."""
-    milder = name in ("observation-uneven", "copies-alike") and case.well
+    milder = name in ("observation-uneven", "copies-alike", "resets-itself") and case.well
     if name == "observation-uneven" and case.setting("policy.normalize_obs"):
         return Found("Observations are uneven, and normalised.", found.evidence, level="info")
     return Found(**{**asdict(found), "level": "info"}) if milder else found
@@ -101,9 +100,10 @@ def _played(env: EnvConfig, finding: environments.Finding) -> Iterator[tuple[str
         yield "not-repeatable", Found("Its seed does not decide the game.", (text,))
     if not finding.copies_differ and env.count > 1 and not _alike(*episodes):
         yield "copies-alike", _copies(env)
-    uneven = _uneven(first)
-    if uneven:
-        yield "observation-uneven", uneven
+    for name, judge in _SHOWN.items():
+        noticed = judge(first)
+        if noticed:
+            yield name, noticed
 
 
 def _turned(game: Any, actions: tuple[Any, ...]) -> list[Any]:
@@ -146,26 +146,6 @@ def _copies(env: EnvConfig) -> Found:
         "Parallel copies play the same game: their seeds have no effect, though chance does.",
         (f"env.count={env.count}: copies with other seeds showed the same, while two episodes of "
          "one copy differ",),
-    )  # fmt: skip
-
-
-def _uneven(played: "Played") -> Found | None:
-    """Numbers of very different size in one vector; images and dicts are left alone."""
-    shown = played.shown
-    if not all(isinstance(one, np.ndarray) and one.ndim == 1 and one.dtype.kind == "f"
-               for one in shown):  # fmt: skip
-        return None
-    table = np.stack(shown)
-    spread = table.std(axis=0)
-    moving = spread[spread > 0]
-    if len(moving) < 2 or not moving.max() > _UNEVEN * moving.min() or moving.max() < 10:
-        return None
-    most, least = int(spread.argmax()), int(np.where(spread > 0, spread, np.inf).argmin())
-    return Found(
-        "Some numbers of the observation are so large that the network cannot see the others.",
-        (f"number {most} spreads by {spread[most]:.3g}, number {least} by {spread[least]:.2g} "
-         "in random play",),
-        (to("policy.normalize_obs", "running"),),
     )  # fmt: skip
 
 

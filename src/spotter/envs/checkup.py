@@ -22,6 +22,7 @@ from spotter.types import EnvInfo, Spaces
 
 Make = Callable[[], Env]
 _PATIENCE_S: Final = 0.5
+_FINALS: Final = {"final_obs", "final_observation"}
 
 
 class Broken(AssertionError):  # noqa: N818 - what an environment does wrong, not we
@@ -37,9 +38,29 @@ class Played:
     """Reward, terminated, truncated."""
     actions: tuple[Any, ...]
     seconds: tuple[float, ...]
+    ends: tuple["End", ...] = ()
 
     def equals(self, other: "Played") -> bool:
         return self.paid == other.paid and all(map(same, self.shown, other.shown))
+
+    def begins_like(self, obs: Any) -> bool:
+        """Whether this is what was shown first."""
+        return same(self.shown[0], obs)
+
+
+@dataclass(frozen=True)
+class End:
+    """Where an episode ended and the next began."""
+
+    last: Any
+    first: Any
+    in_info: bool
+    """Whether the game keeps the true last observation in `info`: then it has reset itself."""
+
+    @property
+    def is_beginning(self) -> bool:
+        """Whether what was shown last is how the next one begins."""
+        return same(self.last, self.first)
 
 
 def check_family(env: EnvConfig, steps: int = 20) -> None:
@@ -87,7 +108,7 @@ def play(game: Env, seed: int, steps: int, actions: Sequence[Any] = ()) -> Playe
     """Play on through ends, with these actions or valid ones drawn at random."""
     game.action_space.seed(0)
     obs, info = game.reset(seed=seed)
-    shown, paid, taken, seconds = [_kept(obs)], [], [], []
+    shown, paid, taken, seconds, ends = [_kept(obs)], [], [], [], []
     for step in range(len(actions) or steps):
         _check_inside(game.observation_space, obs)
         action = actions[step] if actions else _some_action(game, info)
@@ -100,11 +121,13 @@ def play(game: Env, seed: int, steps: int, actions: Sequence[Any] = ()) -> Playe
         shown.append(_kept(obs))
         if terminated or truncated:
             _check_inside(game.observation_space, obs)
+            in_info = not _FINALS.isdisjoint(info)
             obs, info = game.reset()
             shown.append(_kept(obs))
+            ends.append(End(shown[-2], shown[-1], in_info))
         if not actions and sum(seconds) > _PATIENCE_S:
             break
-    return Played(tuple(shown), tuple(paid), tuple(taken), tuple(seconds))
+    return Played(tuple(shown), tuple(paid), tuple(taken), tuple(seconds), tuple(ends))
 
 
 def _kept(obs: Any) -> Any:
@@ -222,6 +245,7 @@ class Examined:
     """One seed gives one game."""
     differs: bool
     """Other seeds give other games."""
+    played: Played
 
 
 def examine(env: EnvConfig, steps: int = 100) -> Examined:
@@ -243,4 +267,5 @@ def examine(env: EnvConfig, steps: int = 100) -> Examined:
         step_s=float(np.median(first.seconds)),
         repeats=not _repetition(make, env.id, len(first.actions)),
         differs=not first.equals(other),
+        played=first,
     )
