@@ -20,8 +20,16 @@ from tests.digest.making import make
         ("file:///home/ann/x", "x"),
         ("train/score of ALE/Pong-v5 was 3/4", "train/score of ALE/Pong-v5 was 3/4"),
         ("50 % / 12 s, 1/2, and/or", "50 % / 12 s, 1/2, and/or"),
+        ("Why <b>so</b>?", "Why <b>so</b>?"),
+        ("<br/><p>and/or</p></i>, 3/4, /b", "<br/><p>and/or</p></i>, 3/4, /b"),
+        ("https://x.org/a/b or file:///data/x", "https://x.org/a/b or x"),
+        ("</b>/data/roms/x.bin", "</b>x.bin"),
+        ("OSError:/data/roms/x.bin, ~/y, ./z, C:\\w", "OSError:x.bin, y, z, w"),
     ],
-    ids=["linux", "quoted", "relative", "windows", "share", "url", "names", "slashes"],
+    ids=[
+        *("linux", "quoted", "relative", "windows", "share", "url", "names", "slashes", "bold"),
+        *("markup", "addresses", "after a tag", "paths"),
+    ],
 )
 def test_paths_become_the_names_of_their_files(text, left):
     assert without_paths(text) == left

@@ -111,19 +111,9 @@ def test_no_path_host_or_user_is_ever_sent(model, monkeypatch, tmp_path):
     assert "sk-secret" not in kept + run.events_path.read_text() + found.sent
 
 
-@pytest.mark.parametrize(
-    ("asked", "kept"),
-    [
-        ("Why <b>so</b>?", "Why <b>so</b>?"),
-        ("<br/><p>and/or</p></i>, 3/4, /b", "<br/><p>and/or</p></i>, 3/4, /b"),
-        ("https://x.org/a/b or file:///data/x", "https://x.org/a/b or x"),
-        ("</b>/data/roms/x.bin", "</b>x.bin"),
-        ("OSError:/data/roms/x.bin, ~/y, ./z, C:\\w", "OSError:x.bin, y, z, w"),
-    ],
-    ids=["bold", "slashes", "addresses", "after a tag", "paths"],
-)
-def test_a_question_loses_paths_but_not_markup(model, asked, kept):
-    assert review.ask(make(), question=asked).question == kept
+def test_a_question_loses_paths_but_not_markup(model):
+    asked = "Why <b>so</b>, at </b>/data/roms/x.bin?"
+    assert review.ask(make(), question=asked).question == "Why <b>so</b>, at </b>x.bin?"
 
 
 def test_a_failed_question_leaves_nothing(model):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from spotter import plugins
-from spotter.config import tree
+from spotter.config import recipes, tree
 from spotter.types import UserError
 
 _PLAIN_ID: Final = re.compile(r"[A-Za-z0-9_][\w.+-]*(/[A-Za-z0-9_][\w.+-]*)*", re.ASCII)
@@ -34,6 +34,16 @@ def check_names(data: Mapping[str, Any], remedy: str = "") -> None:
             if isinstance(item, Mapping):
                 _check_plugin(kind, item.get(key), f"{tree.dotted(path)} {key}", remedy)
     check_id("env.id", tree.value_at(data, ("env", "id")), remedy)
+
+
+def is_recipe(address: str) -> bool:
+    """Whether an address is a recipe's, with a variant or algorithm there is; any other leads to
+    somebody's file or package, which must not be opened."""
+    name, _, variant = address.partition(":")
+    path = recipes.files().get(name)
+    if path is None:
+        return False
+    return variant in ("", *recipes.variants(recipes.open_source(path)), *plugins.names("algos"))
 
 
 def _check_plugin(kind: str, name: Any, where: str, remedy: str) -> None:

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from spotter.config import recipes, resolve
+from spotter.config import resolve
 from spotter.config.diff import difference
 from spotter.config.dump import flow
+from spotter.config.foreign import is_recipe
 from spotter.config.load import Resolved
 from spotter.digest.budget import Line, Section
 from spotter.digest.facts import Facts
@@ -44,14 +45,8 @@ def section(facts: Facts) -> Section:
 
 def recipe_of(address: str) -> Resolved | None:
     """What an address means today, if it is a recipe; other names would lead to files or code."""
-    name, _, variant = address.partition(":")
-    path = recipes.files().get(name)
-    if path is None:
-        return None
     try:
-        if variant and variant not in recipes.variants(recipes.open_source(path)):
-            return None
-        return resolve(address)
+        return resolve(address) if is_recipe(address) else None
     except (UserError, ImportError):
         return None
 

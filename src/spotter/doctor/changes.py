@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any, Final
 
-from spotter import plugins
-from spotter.config import RunConfig, changed, recipes, resolve, tree
+from spotter.config import RunConfig, changed, resolve, tree
 from spotter.config.diff import difference
 from spotter.config.dump import flow
+from spotter.config.foreign import is_recipe
 from spotter.doctor.case import Case
 from spotter.schedules import Schedule
 from spotter.types import UserError
@@ -140,7 +140,7 @@ def command(case: Case, overrides: Sequence[str]) -> str | None:
     if case.config is None:
         return None
     address = str(case.info.get("address") or case.config.env.id)
-    if not case.trusted and not _is_recipe(address):
+    if not case.trusted and not is_recipe(address):
         return None
     try:
         own = overrides_of(case.config, address)
@@ -149,15 +149,6 @@ def command(case: Case, overrides: Sequence[str]) -> str | None:
     touched = {text.partition("=")[0] for text in overrides}
     kept = [text for text in own if not _is_below(text.partition("=")[0], touched)]
     return shlex.join(["spotter", "train", address, *kept, *overrides, *_start(case)])
-
-
-def _is_recipe(address: str) -> bool:
-    """Any other address leads to somebody's file or package, which must not be opened."""
-    name, _, variant = address.partition(":")
-    path = recipes.files().get(name)
-    if path is None:
-        return False
-    return variant in ("", *recipes.variants(recipes.open_source(path)), *plugins.names("algos"))
 
 
 def _start(case: Case) -> list[str]:
