@@ -1,0 +1,67 @@
+"""Settings from a stranger lead to nothing but Spotter's own names."""
+
+import sys
+
+import pytest
+
+from spotter.config.foreign import check_id, check_names, is_recipe
+from spotter.types import UserError
+
+OWN = {
+    "env": {"id": "ALE/Pong-v5", "family": "atari", "wrappers": [{"name": "frame_skip"}]},
+    "algo": {"name": "ppo"},
+    "policy": {"encoder": "auto"},
+    "reward": {"signals": [{"name": "novelty", "source": "state_count"}]},
+}
+
+
+def test_our_own_names_pass():
+    check_names(OWN)
+    check_names({})
+
+
+@pytest.mark.parametrize(
+    ("section", "value", "where"),
+    [
+        ("env", {"family": "their.module"}, "env.family"),
+        ("env", {"id": "their_package:Env-v0"}, "env.id"),
+        ("env", {"id": "../Env-v0"}, "env.id"),
+        ("env", {"wrappers": [{"name": "their.module"}]}, "env.wrappers name"),
+        ("algo", {"name": "their.module"}, "algo.name"),
+        ("policy", {"encoder": "their.module"}, "policy.encoder"),
+        ("reward", {"signals": [{"source": "their.module"}]}, "reward.signals source"),
+    ],
+)
+def test_a_name_that_is_not_ours_is_refused_and_never_imported(section, value, where):
+    with pytest.raises(UserError) as error:
+        check_names({section: value}, "start the server with --trust")
+    assert str(error.value).startswith(f"{where}: ")
+    assert not {"their", "their_package"} & set(sys.modules)
+
+
+@pytest.mark.parametrize("data", [{"env": 3}, {"env": {"wrappers": "x"}}, {"algo": {"name": 5}}])
+def test_what_is_no_text_is_left_to_the_config(data):
+    check_names(data)
+
+
+@pytest.mark.parametrize(
+    ("address", "is_one"),
+    [
+        ("CartPole-v1", True),
+        ("CartPole-v1:ppo_centre", True),
+        ("CartPole-v1:reinforce", True),
+        ("CartPole-v1:their.algorithm", False),
+        ("CartPole-v1:", True),
+        ("their_package:Env-v0", False),
+        ("/tmp/recipe.yaml", False),
+        ("", False),
+    ],
+)
+def test_which_addresses_are_recipes(address, is_one):
+    assert is_recipe(address) is is_one
+
+
+def test_plain_ids():
+    check_id("env", "MinAtar/Breakout")
+    with pytest.raises(UserError, match="is not the plain id"):
+        check_id("env", "a:b")
