@@ -5,10 +5,12 @@ import threading
 import time
 
 import numpy as np
+import orjson
 import pytest
 
 from spotter.rundir.files import LineWriter, cut_lines
 from spotter.rundir.history import History, Tail, downsample, smooth
+from spotter.studio.charts import Chart, View, options
 from spotter.studio.series import Histories, pairs, sparkline
 from spotter.studio.zoom import thinned
 from tests.studio.making import make_run, rows
@@ -193,3 +195,22 @@ def test_a_window_gets_the_points():
     assert len(thinned(x, y, 100, None)[0]) <= 101
     assert len(thinned(x, y, 100, (-5.0, 1e9))[0]) <= 101
     assert len(thinned(x, y, 100, (2e9, 3e9))[0]) > 50, "nothing there: what is before"
+
+
+@pytest.mark.parametrize("window", [None, (10_000.0, 12_000.0)])
+def test_shares_of_actions_fill_the_whole_at_every_point(tmp_path, window):
+    """Stacked lines whose points were picked one by one would leave gaps."""
+    shares = np.random.default_rng(3).dirichlet(np.ones(4), 3000)
+    written = [
+        {"env_steps": 16 * at, **{f"action/share/{k}": float(row[k]) for k in range(4)}}
+        for at, row in enumerate(shares)
+    ]
+    path = tmp_path / "metrics.jsonl"
+    path.write_bytes(b"\n".join(map(orjson.dumps, written)) + b"\n")
+    history = History(path).refresh()
+    keys = tuple(f"action/share/{k}" for k in range(4))
+    drawn = options(Chart("Actions", keys, "shares"), history, View(window=window))["series"]
+    places = {tuple(x for x, _ in line["data"]) for line in drawn}
+    assert len(drawn) == 4 and len(places) == 1 and 200 < len(places.pop()) < 500
+    heights = np.sum([[y for _, y in line["data"]] for line in drawn], axis=0)
+    np.testing.assert_allclose(heights, 1, atol=1e-5)

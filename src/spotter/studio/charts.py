@@ -12,10 +12,10 @@ import numpy as np
 from spotter import plugins
 from spotter.metrics import common
 from spotter.metrics.spec import Catalogue, MetricSpec
-from spotter.rundir.history import Doubles, History, smooth
+from spotter.rundir.history import Doubles, History, downsample, smooth
 from spotter.studio import human, theme
 from spotter.studio.series import pairs
-from spotter.studio.zoom import Window, thinned
+from spotter.studio.zoom import Window, evenly, thinned
 from spotter.traces.human import Baseline
 from spotter.types import UserError
 
@@ -204,9 +204,10 @@ def _lines(
         y = y / (float(np.abs(y).max()) or 1.0)
     points = _POINTS_EACH.get(len(chart.keys), _FEW_POINTS)
     colour = theme.PALETTE[place % len(theme.PALETTE)]
-    thin = thinned(x, smooth(y, view.weight), points, view.window)
-    line = _line(name, *thin, colour)
-    if chart.kind == "shares":
+    is_stacked = chart.kind == "shares"
+    way = evenly if is_stacked else downsample
+    line = _line(name, *thinned(x, smooth(y, view.weight), points, view.window, way), colour)
+    if is_stacked:
         return [line | {"stack": "all", "areaStyle": {"opacity": 0.5}, "lineStyle": {"width": 0.5}}]
     if not 0 < view.weight < 1:
         return [line]

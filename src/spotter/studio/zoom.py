@@ -19,6 +19,9 @@ HINT: Final = "Ctrl and the wheel zoom, dragging moves along, a double click sho
 _OUTSIDE: Final = 80  # points on either side, to be seen while somebody drags there
 _QUIET_S: Final = 0.15
 _WHOLE: Final = 99.9  # per cent
+_COMPACT: Final = "Intl.NumberFormat('en', {notation: 'compact', maximumFractionDigits: 2})"
+_SHORT: Final = {":formatter": f"value => {_COMPACT}.format(value)"}
+"""4M for 4,000,000: long labels are cut off at the edge of a small chart."""
 
 
 class Zoom:
@@ -42,7 +45,7 @@ class Zoom:
         options["xAxis"] |= {"min": 0, "max": top}
         # both ends are odd numbers where somebody zoomed, and stand in the way of the round ones
         ends_shown = {"showMinLabel": self.window is None, "showMaxLabel": False}
-        options["xAxis"]["axisLabel"] = options["xAxis"]["axisLabel"] | ends_shown
+        options["xAxis"]["axisLabel"] = options["xAxis"]["axisLabel"] | ends_shown | _SHORT
         low, high = self.window or (0.0, top)
         options["dataZoom"] = [
             {
@@ -70,11 +73,22 @@ class Zoom:
         return self._changed()
 
 
-def thinned(x: Doubles, y: Doubles, points: int, window: Window | None) -> tuple[Doubles, Doubles]:
-    """`downsample`, with the points where the reader looks."""
+Thin = Callable[[Doubles, Doubles, int], tuple[Doubles, Doubles]]
+
+
+def evenly(x: Doubles, y: Doubles, points: int) -> tuple[Doubles, Doubles]:
+    """Points picked by their place alone: lines that are stacked need the same ones."""
+    chosen = np.unique(np.linspace(0, len(x) - 1, min(points, len(x))).astype(np.intp))
+    return x[chosen], y[chosen]
+
+
+def thinned(
+    x: Doubles, y: Doubles, points: int, window: Window | None, thin: Thin = downsample
+) -> tuple[Doubles, Doubles]:
+    """Fewer points, most of them where the reader looks."""
     if window is None or len(x) <= points:
-        return downsample(x, y, points)
+        return thin(x, y, points)
     start, end = (int(np.searchsorted(x, place)) for place in window)
     cuts = ((0, start, _OUTSIDE), (start, end, points), (end, len(x), _OUTSIDE))
-    parts = [downsample(x[a:b], y[a:b], most) for a, b, most in cuts if b > a]
+    parts = [thin(x[a:b], y[a:b], most) for a, b, most in cuts if b > a]
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
