@@ -2,15 +2,12 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from urllib.request import urlopen
 
 import pytest
 
-from spotter.studio import server
-from spotter.types import UserError
 from tests.studio.making import start_server
 
 
@@ -41,16 +38,3 @@ def test_no_torch_in_the_server():
     """A page must open quickly, and a policy that runs must not freeze it."""
     code = "import sys, spotter.studio.server; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
-
-
-def test_a_port_in_use_is_one_sentence():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        with pytest.raises(UserError, match="try --port"):
-            server._listen("127.0.0.1", taken.getsockname()[1])
-
-
-def test_a_host_that_does_not_exist_is_one_sentence():
-    with pytest.raises(UserError, match="no machine called"):
-        server._listen("no.such.machine.invalid", 0)

@@ -8,7 +8,7 @@ from spotter.launch.ledger import Ledger, Limits
 from spotter.launch.local import Launcher
 from spotter.launch.worker import Worker
 from spotter.rundir import selectors
-from spotter.rundir.door import Door, is_name
+from spotter.rundir.access import Access, is_name
 from spotter.rundir.run import Run
 from spotter.types import UserError
 
@@ -32,7 +32,7 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class Desk(Door):
+class Desk(Access):
     """One per server."""
 
     terms: Terms = field(default_factory=Terms)

@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import socket
 from typing import Final
 
 import uvicorn
@@ -10,8 +9,8 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from spotter.door import SHORTEST_TOKEN, Door, headers_of, listen
 from spotter.mcp.server import Server
-from spotter.studio.security import SHORTEST_TOKEN, Door, is_own_page, name_of
 from spotter.types import UserError
 
 TOKEN_VARIABLE: Final = "SPOTTER_TOKEN"
@@ -28,31 +27,20 @@ class Gate:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
-            refusal = self._refusal(_headers(scope))
+            refusal = self._refusal(headers_of(scope["headers"]))
             await (refusal or self._app)(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1008, "reason": "refused"})
 
     def _refusal(self, headers: dict[str, str]) -> PlainTextResponse | None:
-        host = headers.get("host", "")
-        if not self._door.knows(name_of(host)):
-            return PlainTextResponse(f"not known here by the name {host[:80]!r}", 403)
-        if not is_own_page(headers.get("origin"), host):
-            return PlainTextResponse("no requests from other pages", 403)
+        refusal = self._door.refusal(headers)
+        if refusal:
+            return PlainTextResponse(refusal, 403)
         scheme, _, offered = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not self._door.admits(offered.strip()):
             asks = {"www-authenticate": "Bearer"}
             return PlainTextResponse("a bearer token is needed", 401, headers=asks)
         return None
-
-
-def _headers(scope: Scope) -> dict[str, str]:
-    """A header sent twice is joined, and then fits nothing we know."""
-    found: dict[str, str] = {}
-    for key, value in scope["headers"]:
-        name, text = key.decode("latin-1").lower(), value.decode("latin-1")
-        found[name] = f"{found[name]}; {text}" if name in found else text
-    return found
 
 
 def token() -> tuple[str, bool]:
@@ -74,7 +62,7 @@ def serve(server: Server, host: str, port: int) -> None:
     """Until Ctrl-C; prints the address, and the token where it is new."""
     secret, is_new = token()
     door = Door.at(host, secret)
-    listening = _listen(host, port)
+    listening = listen(host, port)
     name = f"[{host}]" if ":" in host else host
     print(f"Spotter MCP: http://{name}:{listening.getsockname()[1]}{PATH}", flush=True)
     said = secret if is_new else f"the one in {TOKEN_VARIABLE}"
@@ -83,17 +71,3 @@ def serve(server: Server, host: str, port: int) -> None:
         application(server, door), log_level="warning", timeout_graceful_shutdown=1, lifespan="on"
     )
     uvicorn.Server(config).run(sockets=[listening])
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    if os.name != "nt":  # there it would let two servers share the port
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-        listening.listen(128)
-    except (OSError, OverflowError) as error:
-        listening.close()
-        raise UserError(f"cannot listen on {host}:{port}: {error}; try another --port") from error
-    return listening

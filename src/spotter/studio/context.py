@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 
 from spotter.launch.local import Launcher
 from spotter.launch.worker import Worker
-from spotter.rundir.door import Door
+from spotter.rundir.access import Access
 from spotter.studio.series import Histories
 
 
 @dataclass(frozen=True)
-class Context(Door):
+class Context(Access):
     """One per server."""
 
     worker: Worker

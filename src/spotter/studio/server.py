@@ -8,7 +8,7 @@ import socket
 import sys
 import webbrowser
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 import uvicorn
@@ -18,13 +18,14 @@ from nicegui import app as pages
 from nicegui import ui
 from starlette.types import ASGIApp
 
+from spotter.door import Door, listen
 from spotter.launch.worker import Worker
 from spotter.rundir.identity import FOLDER_VARIABLE, home
 from spotter.studio.context import Context
 from spotter.studio.pages import compare, film, inspector, play
 from spotter.studio.pages import run as run_page
 from spotter.studio.pages import runs as runs_page
-from spotter.studio.security import Door, Guard
+from spotter.studio.security import Guard
 from spotter.types import UserError
 
 PAGES: Final = (runs_page, run_page, compare, inspector, play, film)
@@ -101,7 +102,7 @@ def serve(
 ) -> None:
     """Serve the folder of runs until Ctrl-C; prints the address first."""
     door = Door.at(host, token)
-    listening = _listen(host, port)
+    listening = listen(host, port)
     address = _address(host, listening.getsockname()[1], door.token)
     runs = home().resolve()
     config = uvicorn.Config(
@@ -119,26 +120,6 @@ def serve(
         uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:
         print("Studio has ended", file=sys.stderr)
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    if os.name != "nt":  # there it would let two servers share the port
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-        listening.listen(128)
-    except (OSError, OverflowError) as error:
-        listening.close()
-        raise UserError(_cannot_listen(host, port, error)) from error
-    return listening
-
-
-def _cannot_listen(host: str, port: int, error: Any) -> str:
-    if isinstance(error, socket.gaierror):
-        return f"there is no machine called '{host}'; leave --host out for this machine alone"
-    return f"cannot listen on {host}:{port}: {error}; try --port {port + 1 if port < 65_535 else 0}"
 
 
 def _address(host: str, port: int, token: str | None) -> str:

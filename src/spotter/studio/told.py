@@ -10,7 +10,7 @@ from typing import Any
 from spotter.config import Resolved, RunConfig, resolve, tree, validate
 from spotter.config.dump import flow
 from spotter.rundir import story
-from spotter.rundir.door import is_name
+from spotter.rundir.access import is_name
 from spotter.rundir.files import read_json
 from spotter.rundir.report import reproduce
 from spotter.rundir.run import Run

@@ -12,7 +12,7 @@ from nicegui import ui
 
 from spotter.display.words import plural
 from spotter.launch.worker import WorkerError
-from spotter.rundir.door import is_name
+from spotter.rundir.access import is_name
 from spotter.rundir.run import Run
 from spotter.rundir.story import checkpoints
 from spotter.studio import theme

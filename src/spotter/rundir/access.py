@@ -1,4 +1,4 @@
-"""The one door through which strangers reach runs: a browser's page, an agent's request.
+"""The one way by which strangers reach runs: a browser's page, an agent's request.
 
 A name from outside is an id or nothing: it is checked before it becomes a path, and no link inside
 a run leads out of the folder of runs.
@@ -26,7 +26,7 @@ _READ: Final = (
 
 
 @dataclass(frozen=True)
-class Door:
+class Access:
     """To one folder of runs."""
 
     runs: Path
