@@ -125,3 +125,15 @@ def test_an_environment_that_hangs_is_a_finding(tmp_path, monkeypatch):
     run = unpack(FOLDER / "healthy-cartpole.json.gz", tmp_path)
     first, *_ = diagnose(run, environment=True).problems
     assert (first.id, first.evidence) == ("environment-broken", ("it has not answered for 0.2 s",))
+
+
+@pytest.mark.parametrize(
+    ("normalised", "told"), [("null", ["observation-uneven"]), ("running", [])]
+)
+def test_uneven_numbers_that_are_normalised_are_not_told(made, monkeypatch, normalised, told):
+    uneven = {"sentence": "Uneven.", "evidence": [], "overrides": [], "level": None, "then": ""}
+    answers = [["observation-uneven", uneven]]
+    monkeypatch.setattr(surroundings.apart, "ask", lambda *_: answers)
+    change = (r"normalize_obs: \w+", f"normalize_obs: {normalised}")
+    run = made("healthy-cartpole", config=[change])
+    assert [one.id for one in diagnose(run, environment=True).problems] == told

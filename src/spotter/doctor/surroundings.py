@@ -34,14 +34,14 @@ def examine(case: Case) -> list[tuple[str, Found]]:
         answers = apart.ask("spotter.doctor.surroundings", task, TIMEOUT_S)
     except apart.Failed as error:
         return [("environment-broken", _broken(str(error), ""))]
-    return [(name, _settled(case, name, _from_data(data))) for name, data in answers]
+    found = [(name, _settled(case, name, _from_data(data))) for name, data in answers]
+    is_seen_to = bool(case.setting("policy.normalize_obs"))
+    return [(name, one) for name, one in found if name != "observation-uneven" or not is_seen_to]
 
 
 def _settled(case: Case, name: str, found: Found) -> Found:
     """What is uneven or alike matters only where the run did not do well in spite of it."""
     milder = name in ("observation-uneven", "copies-alike", "resets-itself") and case.well
-    if name == "observation-uneven" and case.setting("policy.normalize_obs"):
-        return Found("Observations are uneven, and normalised.", found.evidence, level="info")
     return Found(**{**asdict(found), "level": "info"}) if milder else found
 
 
