@@ -10,7 +10,7 @@ import sys
 import threading
 import weakref
 from pathlib import Path
-from time import perf_counter, sleep
+from time import perf_counter, process_time, sleep
 
 import pytest
 from rich.console import Console as Terminal
@@ -144,10 +144,10 @@ def test_rows_cost_training_next_to_nothing(opened, plain):
     screen_ = Terminal(file=io.StringIO(), _environ={}) if plain else terminal()
     console, _ = opened(screen_)
     rows = [row(n, {f"reward/{k}": float(k) for k in range(40)}) for n in range(2000)]
-    began = perf_counter()
+    began = process_time()
     for each in rows:
         console.row(each)
-    assert perf_counter() - began < 0.5
+    assert process_time() - began < 0.5
 
 
 def test_an_error_restores_the_terminal_and_says_nothing(opened):
