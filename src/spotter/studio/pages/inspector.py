@@ -214,7 +214,7 @@ def listed(run: Run) -> list[Stored]:
     found = []
     for folder in traces.listing(run)[:_MOST_LISTED]:
         try:
-            meta = traces.load(folder).meta
+            meta = traces.load_meta(folder)
             score = f"score {meta.score:g}, {meta.length} steps, {meta.end}"
             changes = f", {' '.join(meta.changes)}" if meta.changes else ""
             found.append(Stored(folder.name, f"{folder.name}  {score}{changes}"))
