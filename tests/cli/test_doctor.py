@@ -116,7 +116,7 @@ def test_a_run_with_something_wrong(spotter, recorded):
     (name,) = recorded("failed-lr-too-high")
     ran = spotter("doctor", "@last", "--no-environment")
     assert ran.code == 1
-    assert ran.out.startswith(f"run {name}\nNot solved, score 9")
+    assert ran.out.startswith(f"run {name}\nNot solved, test score 9")
     assert "\n   try: algo.lr=0.001\n" in ran.out
     assert "\nfirst: spotter train CartPole-v1:ppo " in ran.out
     assert "not checked: the environment itself" in ran.out

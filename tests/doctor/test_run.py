@@ -131,6 +131,32 @@ def test_forgotten(made):
     assert "forgotten" in ids(run, "warning")
 
 
+@pytest.mark.parametrize(
+    ("parent", "scores", "told"),
+    [
+        ({"run": "older", "checkpoint": "latest"}, ([500.0] * 10, [200.0, 240.0] * 5), True),
+        ({"run": "older", "checkpoint": "latest"}, ([300.0, 100.0] * 5, [190.0] * 10), False),
+        (None, ([500.0] * 10, [200.0, 240.0] * 5), False),
+    ],
+    ids=["a fork fell", "within chance", "no fork"],
+)
+def test_a_fork_that_lost_what_it_began_with(made, parent, scores, told):
+    events = [
+        {"event": "evaluation", "seeds": seeds, "env_steps": at, "score": sum(each) / 10,
+         "scores": each, "lengths": [9] * 10, "episodes": 10, "solved": False, "threshold": 475.0}
+        for seeds, at, each in (("eval", 0, scores[0]), ("test", 8000, scores[1]))
+    ]  # fmt: skip
+    run = made("failed-budget-too-small", info={"parent": parent}, events=events)
+    first = diagnose(run).problems[0]
+    assert (first.id == "start-lost") is told
+    if told:
+        assert first.overrides[0].startswith("algo.lr=")
+        assert "--from older" in diagnose(run).command
+        assert "Not solved, test score 220." in diagnose(run).verdict
+    elif parent is None:
+        assert first.id == "budget-too-small"
+
+
 def test_plateau(made):
     level = lambda at: -450 + 200 * min(1, 4 * at) + (at * 1000) % 7  # noqa: E731
     settings = [("gamma: 0.0", "gamma: 0.99"), ("deterministic: true", "deterministic: false")]

@@ -5,6 +5,7 @@ only too short. All from the run's files.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from spotter.doctor.found import Found, Level, at_steps
 
 _CEILING_EVALUATIONS = 3
 _LONGEST_BUDGET = 10
+_MUCH_LOST = 0.1
 _FAR = 0.5
 """Share of the way to the threshold below which no score counts as nearly there."""
 
@@ -238,6 +240,30 @@ def forgotten(case: Case) -> Found | None:
         (change,),
         then=f"The best weights are kept: {case.run.id}/@best. Also try algo.target_kl=0.02.",
     )
+
+
+def start_lost(case: Case) -> Found | None:
+    """A fork that scores worse than the weights it began with."""
+    parent, scored = case.info.get("parent"), case.scored
+    if not parent or len(scored) < 2 or scored[0].get("env_steps") != 0:
+        return None
+    first, last = scored[0], scored[-1]
+    lost = first["score"] - last["score"]
+    chance = math.hypot(*(_standard_error(one["scores"]) for one in (first, last)))
+    if not lost > max(3 * chance, _MUCH_LOST * abs(first["score"])):
+        return None
+    return Found(
+        "It has lost what it began with: the weights it was given scored better.",
+        (f"score {first['score']:.4g} before the first update, {last['score']:.4g} at "
+         f"{last['env_steps']:,} env steps",),
+        (scaled(case, "algo.lr", 0.1),),
+        then=f"What it began with is still there: {parent['run']}. A schedule begins anew in a "
+        "fork: give it the value the other run ended with.",
+    )  # fmt: skip
+
+
+def _standard_error(scores: Sequence[float]) -> float:
+    return float(np.std(scores) / math.sqrt(len(scores)))
 
 
 def _threshold(case: Case) -> str:

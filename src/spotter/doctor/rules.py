@@ -206,6 +206,8 @@ RULES: Final = (
         "algo.lambda=0.95; policy.normalize_values=true.",
         ("explained-variance-low", *_SLOW, "score-falling"),
     ),
+    Rule("start-lost", "warning", "learning", outcome.start_lost, "",
+         ("budget-too-small", "forgotten", "score-falling", "score-flat", "plateau")),
     Rule("forgotten", "warning", "learning", outcome.forgotten, "",
          ("score-falling", "score-flat", "plateau")),
     Rule("budget-too-small", "warning", "run", outcome.budget_too_small, "",

@@ -228,7 +228,7 @@ def _agreeing(case: Case, problems: list[Problem]) -> list[Problem]:
 
 def _verdict(case: Case, problems: list[Problem]) -> str:
     grave = [one for one in problems if one.level != "info"]
-    score = f"score {case.last:.4g}" if case.has("train/score") else "no score yet"
+    score = _score(case)
     if case.solved:
         state = "Solved"
     elif case.info.get("status") == "running":
@@ -241,6 +241,16 @@ def _verdict(case: Case, problems: list[Problem]) -> str:
     if case.history.rows < FEWEST_ROWS and not case.solved:
         return f"{state}; too early to say more: {case.history.rows} updates so far."
     return f"{state}; nothing is wrong with it that the doctor can see."
+
+
+def _score(case: Case) -> str:
+    """The score by its full name: that of the test, else the best evaluation, else training's."""
+    tested = [one["score"] for one in case.scored if one["seeds"] == "test"]
+    if tested:
+        return f"test score {tested[-1]:.4g}"
+    if case.evaluations:
+        return f"best evaluation {max(one['score'] for one in case.evaluations):.4g}"
+    return f"training score {case.last:.4g}" if case.has("train/score") else "no score yet"
 
 
 def _are(number: int) -> str:
