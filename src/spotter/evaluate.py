@@ -6,13 +6,14 @@ many episodes each copy plays is fixed in advance, so short episodes are not ove
 
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Final, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
 
 from spotter import checkpoint, seeding
 from spotter.config import RunConfig, changed, validate
+from spotter.config.diff import difference
 from spotter.config.overrides import Override, merge
 from spotter.envs.base import threshold
 from spotter.envs.fingerprint import facts, fingerprint, protocol_name, unlike_actions
@@ -162,6 +163,10 @@ def episodes_per_copy(episodes: int, count: int) -> Sequence[int]:
     return [episodes // count + (i < episodes % count) for i in range(count)]
 
 
+_PLAYED_BY: Final = ("env", "eval", "seed", "threads")
+"""Where the settings are that decide how a saved policy plays."""
+
+
 class Played(NamedTuple):
     """A saved policy that was scored anew."""
 
@@ -170,6 +175,8 @@ class Played(NamedTuple):
     """Whether every episode equals what was written down; None if there is nothing to compare."""
     unlike: str = ""
     """How the game differs from the one the policy was trained on; empty if it does not."""
+    differs: str = ""
+    """How the scores differ from those written down, and what else has changed since."""
 
 
 def play_again(
@@ -185,7 +192,7 @@ def play_again(
         checkpoint.read(step), checkpoint.read_config(step), checkpoint.load(selector)
     )  # fmt: skip
     if overrides:
-        config = changed(config, overrides)
+        config = _other_game(config, overrides)
     if unlike := unlike_actions(saved.game, config.env):
         raise UserError(f"{step.name} of run {saved.run.id} cannot be played: {unlike}")
     if episodes or overrides:
@@ -197,8 +204,40 @@ def play_again(
         # as it was scored: a resumed run may have gone on with other settings
         how = {key: written[key] for key in ("episodes", "deterministic")}
         again = _once(config, how, policy, "eval" if seeds == "eval" else "test")
-        found.append(Played(again, list(again.scores) == written["scores"]))
+        differs = _differs(again, written)
+        found.append(Played(again, not differs, differs=differs))
     return found or [Played(_once(config, {}, policy), None)]
+
+
+def _other_game(config: RunConfig, overrides: Sequence[Override]) -> RunConfig:
+    """With the changes; refused where none of them has to do with playing."""
+    other = changed(config, overrides)
+    for name in difference(config.as_data(), other.as_data()):
+        if name.partition(".")[0] not in _PLAYED_BY:
+            raise UserError(
+                f"{name} changes nothing about how a saved policy plays; settings of "
+                f"{', '.join(_PLAYED_BY)} do"
+            )
+    return other
+
+
+def _differs(again: Evaluation, written: Mapping[str, Any]) -> str:
+    """Empty if every episode scores what was written down."""
+    before, now = written["scores"], list(again.scores)
+    if before == now:
+        return ""
+    clauses = [f"{written['score']:g} over {len(before)} episodes was written down"]
+    pairs = [place for place, (a, b) in enumerate(zip(before, now, strict=False)) if a != b]
+    if pairs:
+        place = pairs[0]
+        seed = dict(enumerate(written.get("env_seeds") or ())).get(place, "unknown")
+        clauses.append(f"{len(pairs)} of them differ, the first is number {place + 1} (seed {seed})"
+                       f" with {before[place]:g} then and {now[place]:g} now")  # fmt: skip
+    then = written.get("versions") or {}
+    for name, version in again.versions.items():
+        if then.get(name, version) != version:
+            clauses.append(f"{name} was {then[name]} and is {version}")
+    return "; ".join(clauses)
 
 
 def _once(

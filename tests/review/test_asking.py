@@ -116,6 +116,15 @@ def test_a_question_loses_paths_but_not_markup(model):
     assert review.ask(make(), question=asked).question == "Why <b>so</b>, at </b>x.bin?"
 
 
+def test_frames_are_of_the_run_s_own_game_where_there_is_an_episode_of_it(model):
+    run = make()
+    plain = episodes.cartpole(run)
+    other = episodes.cartpole(run, length=20, changes=("env.time_limit=20",))
+    assert review.ask(run, frames=2).episode == plain, "though the other is newer"
+    shown = review.preview(run, frames=2, episode=other)
+    assert "This was not the run's own game: env.time_limit=20." in shown
+
+
 def test_a_failed_question_leaves_nothing(model):
     run = make()
     model.answers(Reply(400, {"error": "no"}))

@@ -110,7 +110,7 @@ def test_a_key_that_is_echoed_is_hidden(model, monkeypatch):
 @pytest.mark.parametrize("place", ["http://127.0.0.1:9/steal", "http://[::1", "file:///etc/passwd"])
 def test_a_redirect_is_refused_for_it_would_carry_the_key_elsewhere(model, place):
     model.answers(Reply(307, {}, {"Location": place}))
-    with pytest.raises(UserError, match=r"refused: 307 \(Temporary Redirect\)"):
+    with pytest.raises(UserError, match=r"refused: 307 \(Temporary Redirect\); the key would go along"):
         ask(model)
 
 
@@ -181,8 +181,8 @@ def test_without_variables_nothing_is_set_up():
         ("ftp://host/v1", "", "should be like https://host/v1"),
         ("file:///etc/passwd", "", "should be like"),
         ("localhost:11434", "", "should be like"),
-        ("https://me:pw@host/v1", "", "without a name in it"),
-        ("https://:sk-1@host/v1", "", "without a name in it"),
+        ("https://me:pw@host/v1", "", "without user@"),
+        ("https://:sk-1@host/v1", "", "without user@"),
         ("http://api.example.com/v1", "sk-1", "unencrypted to api.example.com"),
         ("http://[::1", "", r"the host in SPOTTER_LLM_URL is none; IPv6 is like \[::1\]"),
         ("http://localhost/vé1", "", "SPOTTER_LLM_URL should be ASCII without spaces"),

@@ -31,14 +31,14 @@ def run(
     from spotter.evaluate import play_again
 
     played = play_again(selector, None if episodes is None else _whole(episodes), overrides or [])
-    for again, as_written, unlike in played:
+    for again, as_written, unlike, differs in played:
         if unlike:
             typer.echo(f"note: not the game it was trained on: {unlike}")
         typer.echo(f"score {number(again.score)} over {len(again.scores)} {again.seeds} episodes")
         if as_written:
             typer.echo("every episode scores what was written down with these weights")
         elif as_written is False:
-            typer.echo("that is not what was written down with these weights", err=True)
+            typer.echo(f"that is not what it was saved with: {differs}", err=True)
     if any(one.as_written is False for one in played):
         sys.exit(MISMATCH)
 

@@ -118,7 +118,7 @@ def _parts(url: str) -> SplitResult:
     except ValueError:
         raise UserError(f"the host in {URL_VARIABLE} is none; IPv6 is like [::1]") from None
     if parts.scheme not in ("http", "https") or not has_host or "@" in parts.netloc:
-        raise UserError(f"{URL_VARIABLE} should be like https://host/v1, without a name in it")
+        raise UserError(f"{URL_VARIABLE} should be like https://host/v1, without user@")
     try:
         is_port = parts.port != 0
     except ValueError:
@@ -198,10 +198,13 @@ class Client:
             413: "; send fewer frames",
             429: "; it is too busy, or your quota is used up",
         }
+        hint = hints.get(reply.code, "")
+        if 300 <= reply.code < 400:
+            hint = f"; the key would go along elsewhere, so put the last address into {URL_VARIABLE}"
         said = self._words(_said(reply))
         return UserError(
             f"{self.endpoint.host} refused: {reply.code}{f' ({said})' if said else ''}"
-            f"{hints.get(reply.code, '')}"
+            f"{hint}"
         )
 
     def _answer(self, data: bytes) -> Answer:

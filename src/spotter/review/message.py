@@ -97,20 +97,31 @@ def _system() -> str:
 
 
 def _newest(run: Run) -> Path:
-    for folder in traces.listing(run):
-        if (folder / "frames.zip").is_file():
-            return folder
+    """Of what the run's own policy did in its own game, where there is such a one."""
+    there = [one for one in traces.listing(run) if (one / "frames.zip").is_file()]
+    for folder in [*filter(_is_plain, there), *there]:
+        return folder
     raise UserError(
         f"run {run.id} has no episode with pictures; capture one with `spotter inspect {run.id}`"
     )
 
 
+def _is_plain(folder: Path) -> bool:
+    try:
+        meta = traces.load_meta(folder)
+    except UserError:
+        return False
+    return bool(meta.checkpoint) and not meta.changes
+
+
 def _episode(meta: Meta, discreet: Discreet) -> str:
     who = meta.checkpoint or meta.mode
+    changes = discreet.said(" ".join(meta.changes), 200)
+    other = f" This was not the run's own game: {changes}." if changes else ""
     return (
         f"Frames of an episode played by {discreet.said(who, 40)} ({meta.mode}, seed {meta.seed}): "
         f"score {number(meta.score)} in {plural(meta.length, 'step')}, {meta.end}. Each line tells "
-        "the step, what the agent did there, what that paid and what the critic expected."
+        f"the step, what the agent did there, what that paid and what the critic expected.{other}"
     )
 
 
