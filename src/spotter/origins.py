@@ -3,12 +3,12 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from spotter import checkpoint
 from spotter.checkpoint import Saved
 from spotter.config import RunConfig, changed
-from spotter.config.diff import difference
+from spotter.config.diff import difference, fixed
 from spotter.config.overrides import Override, parse
 from spotter.envs.fingerprint import facts, unlike_actions
 from spotter.recorder import Row
@@ -17,12 +17,6 @@ from spotter.rundir.compare import unlike_terms
 from spotter.rundir.files import read_json
 from spotter.rundir.run import Run, select
 from spotter.types import Progress, UserError
-
-# What the saved state was made with: with another value there is nothing to go on from.
-_FIXED: Final = ("env.id", "env.family", "policy.", "algo.name", "algo.optimizer", "seed")
-
-# Who computes the policy: another one goes on from the same weights, equal up to rounding.
-_HOW: Final = ("policy.engine", "policy.precision")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +101,10 @@ def resume(selector: str, overrides: Sequence[Override] = ()) -> Resume:
     before = checkpoint.read_config(saved.folder)
     config = changed(before, overrides)
     changes = difference(before.as_data(), config.as_data())
-    for setting in changes:
-        if setting.startswith(_FIXED) and setting not in _HOW:
-            raise UserError(
-                f"{setting} cannot change in a run that goes on; start a new one with "
-                f"--from {run.id}"
-            )
+    if setting := fixed(changes):
+        raise UserError(
+            f"{setting} cannot change in a run that goes on; start a new one with --from {run.id}"
+        )
     if unlike := unlike_actions(saved.game, config.env):
         raise UserError(
             f"run {run.id} cannot go on: {unlike}; start a new one with --from {run.id}"

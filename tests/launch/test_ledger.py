@@ -44,6 +44,23 @@ def wish(number=0, steps=100, minutes=1.0, **more):
     return Wish(f"wish {number}", "agent", steps, minutes, **more)
 
 
+def test_one_run_is_told_as_one(runs):
+    book = Ledger(runs)
+    book.reserve(wish(1), MANY)
+    with pytest.raises(UserError, match=r"^1 run of agents is going on and --most-runs is 1;"):
+        book.reserve(wish(2), Limits(most_runs=1))
+
+
+def test_runs_so_far_are_counted_once_each(runs):
+    book, run = Ledger(runs), make_run(runs)
+    for number in range(2):
+        book.reserve(wish(number, run=run.id), MANY)
+    entry, _ = book.reserve(wish(2), MANY)
+    assert book.spent().runs_so_far == 1
+    book.became(entry.id, make_run(runs).id)
+    assert book.spent().runs_so_far == 2
+
+
 def dead_pid():
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()

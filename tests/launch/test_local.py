@@ -9,7 +9,7 @@ import time
 import pytest
 
 from spotter.launch.local import Launcher, tail
-from spotter.rundir import story
+from spotter.rundir import lock, story
 from spotter.rundir.run import Run
 from spotter.types import UserError
 from tests.studio.making import make_run
@@ -68,6 +68,7 @@ def test_start_stop_resume_and_fork(launcher):
     assert story.checkpoints(run)[-1].env_steps == info["env_steps"] > 0
     with pytest.raises(UserError, match="not being trained"):
         launcher.stop(run)
+    wait_for(lambda: not list(launcher.runs.glob(".launched/*.stop")), 10)
 
     more = [f"budget.env_steps={info['env_steps'] + 256}"]
     resumed = launcher.resume(run, more)
@@ -89,6 +90,25 @@ def test_a_wrong_setting_starts_nothing(launcher):
     with pytest.raises(UserError, match="no checkpoint"):
         launcher.fork(make_run(launcher.runs), "../..", "CartPole-v1:ppo")
     assert launcher.launches == []
+
+
+def test_a_fixed_setting_resumes_nothing(launcher):
+    run = make_run(launcher.runs)
+    with pytest.raises(UserError, match=r"policy\.hidden cannot change .* a fork of it"):
+        launcher.resume(run, ["policy.hidden=[8]"])
+    assert launcher.launches == []
+
+
+def test_what_a_server_left_behind_that_is_gone_is_swept_away(launcher):
+    run = make_run(launcher.runs, status="running")
+    folder = launcher.runs / ".launched"
+    folder.mkdir()
+    holder = lock.living_holder(run.folder, run.info())
+    kept = launcher._marker(run.id, holder)
+    for marker in (kept, folder / f"{run.id}-99999999-1.stop", folder / "20990101-x-1-1.stop"):
+        marker.touch()
+    launcher._new_log()
+    assert list(folder.glob("*.stop")) == [kept]
 
 
 def test_a_start_that_fails_says_why(launcher):

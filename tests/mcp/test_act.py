@@ -42,7 +42,8 @@ def test_twenty_starts_at_once_through_two_servers_make_two_runs(runs):
             assert len(begun) == 2 and None not in begun
             assert len(told) == 20 and all("--most-runs is 2" in text for text in sentences)
             for client in (one, other):
-                assert (await ask(client, "limits"))["runs_going"]["now"] == 2
+                told_of = await ask(client, "limits")
+                assert told_of["runs_going"]["now"] == told_of["runs_so_far"] == 2
 
             pid = (await ask(one, "status", run=begun[0]))["pid"]
             os.kill(pid, signal.SIGKILL)
@@ -64,9 +65,10 @@ def test_read_only_has_no_tool_that_acts(shelf):
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             assert not ACTING & set(tools)
             assert all(tool.annotations.read_only_hint for tool in tools.values())
-            assert "no tool 'start'" in await refused(
-                client, "start", address="CartPole-v1:ppo", reason="all the same"
-            )
+            for name in ACTING:
+                text = await refused(client, name, run="@last")
+                assert text.startswith("this server is read-only: ") and f"no '{name}'" in text
+            assert "did you mean 'status'" in await refused(client, "statsu")
             assert "read-only" in await refused(client, "episode", play=True)
             assert "read-only" in await refused(client, "diagnose", environment=True)
         async with at_desk(shelf) as client:

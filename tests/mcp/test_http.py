@@ -1,8 +1,10 @@
 """The server's process. Over HTTP: the token, the names, the pages; over stdio: what it costs."""
 
 import asyncio
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -64,6 +66,29 @@ def test_a_client_with_the_token_is_served(server):
 )
 def test_others_are_not(server, headers, status):
     assert post(server, **headers).status_code == status
+
+
+@pytest.mark.skipif(os.name == "nt", reason="other signals there")
+@pytest.mark.parametrize("gaps", [(), (0.05,), (0.05, 0.05)], ids=["once", "twice", "thrice"])
+def test_ctrl_c_ends_it_without_a_word(shelf, gaps):
+    server = Http(shelf)
+
+    async def scenario():
+        async with server.client() as client:
+            await client.list_tools()
+            server.process.send_signal(signal.SIGINT)
+            for gap in gaps:
+                await asyncio.sleep(gap)
+                server.process.send_signal(signal.SIGINT)
+            await asyncio.to_thread(server.process.wait, 10)
+
+    try:
+        with contextlib.suppress(Exception):  # what the client makes of it
+            asyncio.run(scenario())
+        assert server.process.communicate(timeout=10) == ("", "")
+        assert server.process.returncode == (130 if gaps else 0)
+    finally:
+        server.stop()
 
 
 def test_a_token_is_made_where_there_is_none_and_must_not_be_short(monkeypatch):

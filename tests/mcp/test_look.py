@@ -8,6 +8,7 @@ import pytest
 from mcp.client.client import Client
 
 from spotter.digest.text import tokens
+from spotter.mcp.answers import mistake
 from spotter.mcp.desk import Terms
 from spotter.mcp.server import build
 from spotter.rundir.run import Run
@@ -41,7 +42,7 @@ def test_what_can_be_trained(shelf):
 def test_a_config_says_where_settings_come_from(shelf):
     found = asked(shelf, "config", address="CartPole-v1:ppo", overrides=["algo.lr=1e-3"])
     settings = {one["name"]: one for one in found["settings"]}
-    assert settings["algo.lr"] == {"name": "algo.lr", "value": "0.001", "from": "command line"}
+    assert settings["algo.lr"] == {"name": "algo.lr", "value": "0.001", "from": "overrides"}
     assert all(one["from"] != "default" for one in found["settings"])
     full = asked(shelf, "config", address="CartPole-v1:ppo", full=True)
     assert len(full["settings"]) > 2 * len(settings)
@@ -189,6 +190,58 @@ def test_wrong_names_get_near_ones(shelf):
     assert "did you mean 'limit'" in wrong(shelf, "runs", limt=3)
     assert wrong(shelf, "runs", limit=0).startswith("runs: `limit`:")
     assert "no run" in wrong(shelf, "status", run="20990101")
+
+
+def test_a_word_that_no_name_holds_is_refused(shelf):
+    nothing = "no setting has 'zzz' in its name; ask without match"
+    assert nothing in wrong(shelf, "config", address="CartPole-v1:ppo", match="zzz")
+    assert nothing in wrong(shelf, "config", run="baseline", match="zzz")
+    assert "did you mean 'env.threshold'" in wrong(
+        shelf, "config", address="CartPole-v1:ppo", match="env.treshold"
+    )
+    assert "did you mean 'env.threshold'" in wrong(
+        shelf, "config", run="baseline", match="treshold"
+    )
+    assert "did you mean 'train/score'" in wrong(shelf, "metrics", match="train/scoer")
+
+
+def test_mistakes_speak_of_tools_not_of_the_command_line():
+    said = mistake("run x cannot go on: y; start a new one with --from x").content[0].text
+    assert said == "run x cannot go on: y; `fork` begins a new one with it"
+    assert mistake("command line: algo.lrr is none").content[0].text.startswith("overrides: algo")
+
+
+def test_history_of_no_stretch_is_refused(shelf):
+    assert wrong(shelf, "history", since=20_000, until=10_000) == (
+        "since=20000 comes after until=10000; swap them"
+    )
+    assert "no point from 1e+09 to the end; there are some from env step 256 to 25600" in wrong(
+        shelf, "history", run="baseline", since=1e9
+    )
+
+
+def test_the_threshold_is_told(runs):
+    young = make_run(runs, updates=1, status="running")
+    scored = make_run(runs, updates=1)
+    event = {"score": 50.0, "scores": [49.0, 51.0], "seeds": "eval", "env_steps": 256,
+             "threshold": 123.5, "solved": False}  # fmt: skip
+    scored.event("evaluation", event)
+    assert asked(runs, "status", run=young.id)["score"]["threshold"] == 475  # Gymnasium's own
+    assert asked(runs, "status", run=scored.id)["score"]["threshold"] == 123.5
+    rows = {row["id"]: row.get("threshold") for row in asked(runs, "runs")["runs"]}
+    assert rows == {scored.id: 123.5, young.id: None}
+    assert asked(runs, "runs", best=True)["runs"][0]["threshold"] == 123.5
+    sides = asked(runs, "compare", runs=[young.id, scored.id])["runs"]
+    assert [side["threshold"] for side in sides] == [475, 123.5]
+
+
+def test_a_live_run_tells_its_best_evaluation(runs):
+    run = make_run(runs, updates=1, status="running")
+    assert asked(runs, "status", run=run.id)["score"]["best_eval"] is None
+    (run.folder / "checkpoints").mkdir(exist_ok=True)
+    pointer = {"step": "step-000000256", "score": 253.0, "seeds": "eval"}
+    (run.folder / "checkpoints" / "best.json").write_text(json.dumps(pointer))
+    assert asked(runs, "status", run=run.id)["score"]["best_eval"] == 253
 
 
 def test_a_dead_run_is_dead(runs):

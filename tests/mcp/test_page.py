@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from spotter.cli import mcp
 from spotter.mcp.desk import Terms
-from spotter.mcp.prompts import PROMPTS
 from spotter.mcp.server import build
 from tests.mcp.making import at_desk
 
@@ -59,13 +58,15 @@ def test_prompts_are_served_and_mistakes_in_them_are_one_sentence(runs):
     async def scenario():
         async with at_desk(runs) as client:
             names = [prompt.name for prompt in (await client.list_prompts()).prompts]
-            assert names == [prompt.name for prompt in PROMPTS]
+            assert names == ["tune", "diagnose", "next_lesson", "review_episode"]
             found = await client.get_prompt("tune", {"address": "CartPole-v1:ppo", "rounds": "3"})
             assert "at most 3 rounds" in found.messages[0].content.text
             for name, arguments, sentence in (
                 ("tune", {"address": "CartPol-v1:ppo"}, "did you mean 'CartPole-v1'"),
                 ("tune", {"address": "CartPole-v1:ppo", "rounds": "many"}, "rounds"),
                 ("tnue", {}, "did you mean 'tune'"),
+                ("diagnose", {"run": "20990101"}, "no run"),
+                ("review_episode", {"run": "../x"}, "names no run"),
             ):
                 with pytest.raises(MCPError, match=sentence) as caught:
                     await client.get_prompt(name, arguments)

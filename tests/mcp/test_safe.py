@@ -20,6 +20,34 @@ def test_no_packaged_recipe_is_refused():
         safe.check_run(config.as_data(), False, entry.address)
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["tests.doctor.games:Grid-v0", "no.such.package:Grid-v0", "numpy:Grid-v0", "nowhere:Grid-v0",
+     "numpy:Grid-v0:ppo", "CartPole:Grid-v0"],
+)  # fmt: skip
+def test_a_package_is_refused_alike_whether_or_not_it_is_there(address):
+    with pytest.raises(UserError) as told:
+        safe.resolved(address, [], trust=False)
+    package = address.partition(":")[0]
+    start = f"'{address}' would import code, a package of the name '{package}'; the person can"
+    assert str(told.value).startswith(start) and "with --trust" in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("CartPol-v1:ppo", "did you mean 'CartPole-v1"),
+        ("CartPole:ppo", "did you mean 'CartPole-v1"),
+        ("CartPole:shaped", "or did you mean 'CartPole-v1'?"),
+        ("CartPole-v0:my.module", "with --trust"),
+    ],
+)
+def test_what_is_no_package_is_named_as_what_it_is(address, sentence):
+    with pytest.raises(UserError) as told:
+        safe.resolved(address, [], trust=False)
+    assert sentence in str(told.value)
+
+
 FOREIGN = {
     "records": {
         "wrappers": [

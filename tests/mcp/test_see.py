@@ -12,7 +12,12 @@ from mcp.client.client import Client
 from spotter.digest.text import tokens
 from spotter.mcp import png
 from spotter.mcp.desk import Terms
+from spotter.mcp.see import _drawn
+from spotter.rundir.run import Run
+from spotter.traces.format import place, save
 from tests.mcp.making import ME, ask, at_desk, refused, stdio
+from tests.studio.making import make_run
+from tests.traces.making import trace
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -56,6 +61,7 @@ def test_an_episode_is_played_shown_and_audited(trained):
 
             parts = (await ask(client, "audit"))["parts"]
             assert parts[0]["part"] == "env" and parts[0]["mean_per_step"] == 1
+            assert parts[0]["share"] == 1 and "share" not in parts[-1]  # the sum is no part
             shares = await ask(client, "actions")
             assert {one["action"] for one in shares["training"]} == {"push left", "push right"}
             assert abs(sum(shares["episodes"][0]["shares"].values()) - 1) < 1e-3
@@ -84,7 +90,7 @@ def test_a_chart_as_text_and_as_a_picture(long_shelf):
             drawn = await client.call_tool("chart", {"metrics": ["train/score", "loss/value"],
                                                      "form": "png"})  # fmt: skip
             ((mime, image),) = pictures(drawn)
-            assert mime == "image/png" and image.size == (800, 420)
+            assert mime == "image/png" and image.width == 800 and 700 < image.height < 900
             assert (11, 110, 153) in {colour for _, colour in image.getcolors(10**6)}
             assert len(json.dumps(drawn.structured_content)) < 200
 
@@ -109,4 +115,96 @@ def test_one_point_and_a_flat_line_can_be_drawn():
     one = (np.array([5.0]), np.array([2.0]))
     flat = (np.array([0.0, 10.0]), np.array([3.0, 3.0]))
     for curves in ({"one": one}, {"flat": flat}, {"one": one, "flat": flat}):
-        assert png.line_chart(curves, "").startswith(b"\x89PNG")
+        assert png.line_chart({"train/score": curves}, "").startswith(b"\x89PNG")
+
+
+RUNS = [
+    f"20261116-0613{number:02d}-26{number}1 LunarLanderContinuous-v3:ppo" for number in range(6)
+]
+METRICS = {"train/score": 230.0, "policy/entropy": 0.69, "loss/value": 1e4, "time/fps": 9000.0,
+           "value/explained_variance": 1.0, "policy/approx_kl": 1e-3}  # fmt: skip
+
+
+def test_six_metrics_of_six_runs_can_be_read():
+    x = np.arange(1.0, 100.0)
+    panels = {
+        metric: {run: (x, scale * (1 + place) * x / 600) for place, run in enumerate(RUNS)}
+        for metric, scale in METRICS.items()
+    }
+    image = np.asarray(Image.open(io.BytesIO(png.line_chart(panels, "LunarLander"))))
+    assert image.shape[1] == 800 and image.shape[0] < 1200
+    for colour in png._LINES:  # one per run, in every panel, each in its own scale
+        rows = np.flatnonzero((image == colour).all(axis=2).sum(axis=1))
+        assert len(rows) > 6 * 15
+    steepest = np.flatnonzero((image == png._LINES[5]).all(axis=2).sum(axis=1))
+    assert len(steepest) > 6 * 100  # no panel is flat beside another
+
+
+def test_a_long_legend_is_wrapped_within_the_picture():
+    from spotter.traces.film_text import text_width
+
+    places = png._wrapped(RUNS)
+    assert len({row for row, _ in places.values()}) > 1 and len(set(places.values())) == 6
+    for name, (_, left) in places.items():
+        assert left + 18 + text_width(name, png._LETTERS) <= png._WIDTH
+
+
+def test_a_picture_names_each_run_once_and_no_recipe_twice(shelf, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(png, "line_chart", lambda panels, title: drawn.append((panels, title)))
+    ids = sorted(path.name for path in shelf.glob("2*"))
+    same = [id for id in ids if Run(shelf / id).info()["env"] == "CartPole-v1"]
+    _drawn({"train/score": dict.fromkeys(same)}, [Run(shelf / id) for id in same])
+    _drawn({"train/score": dict.fromkeys(ids)}, [Run(shelf / id) for id in ids])
+    (alike, title), (unlike, both) = drawn
+    assert title == "CartPole-v1:ppo, over env steps" and list(alike["train/score"]) == same
+    assert both.count("CartPole") == 1 and "Acrobot-v1:ppo" in both
+    assert all(name.startswith(id) for name, id in zip(unlike["train/score"], ids, strict=True))
+    assert any(name.endswith(" Acrobot-v1:ppo") for name in unlike["train/score"])
+
+
+def record(run, *rewards, **fields):
+    made = trace(rewards, run=run.id, **fields)
+    return save(made, place(run, made.meta)).name
+
+
+def test_episodes_of_another_game_are_counted_only_when_asked_for(runs):
+    run = make_run(runs, updates=1)
+    changed = {"changes": ("env.time_limit=2",), "seed": 4}
+    apart = [record(run, 1.0, 1.0, **changed), record(run, 9.0, mode="untrained", seed=5)]
+
+    async def scenario():
+        async with at_desk(runs) as client:
+            text = await refused(client, "audit")
+            assert "no episode but 2 episodes with changed settings" in text
+            assert (await ask(client, "actions"))["episodes"] == []
+            own = record(run, *[1.0] * 10)
+
+            found = await ask(client, "audit")
+            assert found["episodes"] == [{"episode": own, "score": 10}]
+            assert found["left_out"].startswith("2 episodes with") and "others" in found["left_out"]
+            assert found["parts"][0]["per_episode"] == 10
+            shares = await ask(client, "actions")
+            assert [row["episode"] for row in shares["episodes"]] == [own]
+            assert shares["left_out"] == found["left_out"]
+
+            every = await ask(client, "audit", others=True)
+            assert {row["episode"] for row in every["episodes"]} == {own, *apart}
+            assert every["parts"][0]["per_episode"] == 7 and "left_out" not in every
+            told = {row["episode"]: row.get("changes") for row in every["episodes"]}
+            assert told[apart[0]] == ["env.time_limit=2"]
+            assert len((await ask(client, "actions", others=True))["episodes"]) == 3
+
+    asyncio.run(scenario())
+
+
+def test_a_read_only_server_does_not_tell_to_play(runs):
+    make_run(runs, updates=1)
+
+    async def scenario():
+        async with at_desk(runs, Terms(read_only=True)) as client:
+            for tool in ("episode", "audit", "frames"):
+                text = await refused(client, tool)
+                assert "read-only: it plays none" in text and "play=true" not in text
+
+    asyncio.run(scenario())

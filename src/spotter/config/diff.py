@@ -1,7 +1,13 @@
 """Settings in which two configs differ, by dotted name."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+# What the saved state was made with: with another value there is nothing to go on from.
+_FIXED: Final = ("env.id", "env.family", "policy.", "algo.name", "algo.optimizer", "seed")
+
+# Who computes the policy: another one goes on from the same weights, equal up to rounding.
+_HOW: Final = ("policy.engine", "policy.precision")
 
 
 def difference(before: Any, after: Any, path: str = "") -> dict[str, tuple[Any, Any]]:
@@ -13,6 +19,11 @@ def difference(before: Any, after: Any, path: str = "") -> dict[str, tuple[Any, 
         inner = f"{path}.{key}" if path else str(key)
         changes |= difference(before.get(key), after.get(key), inner)
     return changes
+
+
+def fixed(changes: Iterable[str]) -> str | None:
+    """The first of these settings that cannot change in a run that goes on."""
+    return next((name for name in changes if name.startswith(_FIXED) and name not in _HOW), None)
 
 
 def _is_section(value: Any) -> bool:

@@ -99,6 +99,8 @@ class Spent:
     runs: int
     steps: int
     minutes: float
+    runs_so_far: int = 0
+    """Different runs these were spent on, those that live included."""
 
 
 class Ledger:
@@ -324,6 +326,7 @@ def _spent(book: sqlite3.Connection) -> Spent:
     ended = _entries(book, "WHERE used_steps IS NOT NULL AND renewed = 0")
     return Spent(
         runs=len(living),
+        runs_so_far=len({e.run for e in (*living, *ended) if e.run}),
         steps=sum(e.steps for e in living) + sum(e.used_steps or 0 for e in ended),
         minutes=sum(e.minutes for e in living) + sum(e.used_minutes or 0.0 for e in ended),
     )
@@ -331,8 +334,9 @@ def _spent(book: sqlite3.Connection) -> Spent:
 
 def _refuse(wish: Wish, limits: Limits, spent: Spent) -> None:
     if spent.runs >= limits.most_runs:
+        going = "1 run of agents is" if spent.runs == 1 else f"{spent.runs} runs of agents are"
         raise UserError(
-            f"{spent.runs} runs of agents are going on and --most-runs is {limits.most_runs}; "
+            f"{going} going on and --most-runs is {limits.most_runs}; "
             "wait for one to end, or stop one"
         )
     steps = limits.most_steps - spent.steps

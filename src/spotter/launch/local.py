@@ -10,13 +10,16 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from spotter.config import Resolved, resolve
+from spotter.config import Resolved, RunConfig, changed, resolve, validate
+from spotter.config.diff import difference, fixed
 from spotter.rundir import identity, lock, process, registry
 from spotter.rundir.files import cannot_write
 from spotter.rundir.identity import ACTOR_VARIABLE, FOLDER_VARIABLE
@@ -33,6 +36,7 @@ FOLDER: Final = ".launched"
 _SENTENCE: Final = re.compile(r"spotter: (.+)")
 _KEPT: Final = 50
 _TAIL_BYTES: Final = 1 << 16
+_LOOK_EVERY_S: Final = 0.5
 
 
 @dataclass
@@ -99,14 +103,13 @@ class Launcher:
         if holder:
             raise UserError(f"run {run.id} is being trained by {holder}")
         if overrides:
-            from spotter.config import changed, validate
-
-            changed(validate(run.settings()), overrides)
+            checked_resume(run.settings(), overrides)
         return self._spawn(["--resume", run.id, *overrides], why, actor)
 
     def stop(self, run: Run) -> None:
         """Ask the process that trains a run to save and stop, as Ctrl-C does."""
         info = identity.read(run.folder)
+        self._sweep()
         holder = lock.living_holder(run.folder, info)
         if holder is None or not holder.pid:
             raise UserError(f"run {run.id} is not being trained")
@@ -127,6 +130,7 @@ class Launcher:
         except OSError as error:
             asked.unlink(missing_ok=True)
             raise UserError(f"cannot stop process {holder.pid}: {error.strerror}") from error
+        threading.Thread(target=self._await_end, args=(asked,), daemon=True).start()
 
     def is_stopping(self, run_id: str, pid: int) -> bool:
         """Whether somebody has asked that process to stop."""
@@ -135,6 +139,28 @@ class Launcher:
     def _marker(self, run_id: str, holder: lock.Holder) -> Path:
         began = re.sub(r"\W", "", holder.start or holder.time)
         return self.runs / FOLDER / f"{run_id}-{holder.pid}-{began}.stop"
+
+    def _await_end(self, marker: Path) -> None:
+        while not self._is_over(marker):
+            time.sleep(_LOOK_EVERY_S)
+        marker.unlink(missing_ok=True)
+
+    def _sweep(self) -> None:
+        """Markers of processes that have ended after the server that asked them to."""
+        for marker in (self.runs / FOLDER).glob("*.stop"):
+            with suppress(OSError):
+                if self._is_over(marker):
+                    marker.unlink(missing_ok=True)
+
+    def _is_over(self, marker: Path) -> bool:
+        """Whether the process that was asked to stop no longer trains the run."""
+        run_id = marker.stem.rsplit("-", 2)[0]
+        folder = self.runs / run_id
+        try:
+            holder = lock.living_holder(folder, identity.read(folder))
+        except UserError:  # deleted
+            return True
+        return holder is None or self._marker(run_id, holder) != marker
 
     def reap(self) -> None:
         """Take notice of children that have ended, so that they do not linger in process lists."""
@@ -170,10 +196,10 @@ class Launcher:
         folder = self.runs / FOLDER
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for kind in ("*.log", "*.stop"):
-                for old in sorted(folder.glob(kind), key=_age)[:-_KEPT]:
-                    with suppress(OSError):
-                        old.unlink()
+            for old in sorted(folder.glob("*.log"), key=_age)[:-_KEPT]:
+                with suppress(OSError):
+                    old.unlink()
+            self._sweep()
         except OSError as error:
             raise UserError(f"cannot start a run: {error}") from error
         return folder / f"{secrets.token_hex(6)}.log"
@@ -188,6 +214,18 @@ def checked(address: str, overrides: Sequence[str] = ()) -> Resolved:
             "or use `spotter train` for recipe files"
         )
     return resolve(address, overrides)
+
+
+def checked_resume(settings: Mapping[str, Any], overrides: Sequence[str]) -> RunConfig:
+    """What a run would go on with; `UserError` for a setting that is none, or that is fixed."""
+    before = validate(settings)
+    after = changed(before, overrides)
+    if setting := fixed(difference(before.as_data(), after.as_data())):
+        raise UserError(
+            f"{setting} cannot change in a run that goes on; a fork of it begins with its weights "
+            "and may have another"
+        )
+    return after
 
 
 def tail(path: Path, most_bytes: int = _TAIL_BYTES) -> str:

@@ -19,16 +19,16 @@ from spotter.launch.ledger import Entry, Wish
 from spotter.launch.local import Launch
 from spotter.mcp import safe
 from spotter.mcp.answers import Answer, clip
+from spotter.mcp.budgets import Budget, begun, gone_on
 from spotter.mcp.desk import Desk
 from spotter.mcp.look import Address, Overrides, RunName
 from spotter.mcp.see import Checkpoint, checkpoint_name
-from spotter.rundir import identity, story
+from spotter.rundir import identity
 from spotter.rundir.run import Run
 from spotter.types import UserError
 
 Ctx = Context[Any, Any]
 
-_USUAL_MINUTES: Final = 30.0
 _PATIENCE_S: Final = 25.0
 _LONG_PATIENCE_S: Final = 600.0
 _LOOK_EVERY_S: Final = 0.2
@@ -40,7 +40,8 @@ Steps = Annotated[
     int | None, Field(ge=1, description="Budget in env steps; null: what the config says.")
 ]
 Minutes = Annotated[
-    float | None, Field(gt=0, description="Budget in minutes; null: the config's, else 30.")
+    float | None,
+    Field(gt=0, description="Budget in minutes; null: the config's, else 30 or what is left."),
 ]
 Reason = Annotated[
     str, Field(min_length=3, max_length=500, description="Why, in a sentence; kept with the run.")
@@ -68,14 +69,15 @@ class Act:
         request_key: Key = "",
     ) -> Answer:
         """Start training in a process of its own; returns the run's id once it has one."""
-        budget = self._budget(address, overrides, steps, minutes)
+        budget = begun(self.desk, address, overrides, steps, minutes)
         actor = _actor(ctx)
         asked = {"what": "start", "address": address.strip(), "overrides": overrides}
         wish = Wish(_text(asked, steps, minutes), actor, *budget.pair, key=request_key)
         words = [*overrides, *budget.overrides]
         return self._launched(
-            wish, reason, asked, lambda: self.desk.launcher.start(address, words, reason, actor)
-        )
+            wish, budget, reason, asked,
+            lambda: self.desk.launcher.start(address, words, reason, actor),
+        )  # fmt: skip
 
     def fork(
         self,
@@ -96,18 +98,16 @@ class Act:
         checkpoint = checkpoint_name(checkpoint)
         safe.check_readable(parent.settings(), self.desk.terms.trust)  # whatever is trained then
         base, changes = (address, list(overrides)) if address else self._again(parent, overrides)
-        budget = self._budget(base, changes, steps, minutes)
+        budget = begun(self.desk, base, changes, steps, minutes)
         actor = _actor(ctx)
         source = f"{parent.id}/{checkpoint}"
         asked = {"what": "fork", "of": source, "address": base, "overrides": changes}
         wish = Wish(_text(asked, steps, minutes), actor, *budget.pair, key=request_key)
         words = [*changes, *budget.overrides]
         return self._launched(
-            wish,
-            reason,
-            asked,
+            wish, budget, reason, asked,
             lambda: self.desk.launcher.fork(parent, checkpoint, base, words, reason, actor),
-        )
+        )  # fmt: skip
 
     def resume(
         self,
@@ -118,7 +118,10 @@ class Act:
         steps: Annotated[
             int | None, Field(ge=1, description="So many more env steps; null: up to its budget.")
         ] = None,
-        minutes: Annotated[float | None, Field(gt=0, description="So many more minutes.")] = None,
+        minutes: Annotated[
+            float | None,
+            Field(gt=0, description="So many more; null: up to its budget, else 30 or less."),
+        ] = None,
         request_key: Key = "",
     ) -> Answer:
         """Go on with a run from its latest checkpoint, also with other settings."""
@@ -129,12 +132,13 @@ class Act:
         if known is not None:  # what may be spent now is another question than then
             return self._known(known)
         config = safe.resumed(chosen.settings(), overrides, self.desk.terms.trust)
-        budget, begun_at = _more(chosen, steps, minutes, safe.update_steps(config))
+        budget, begun_at = gone_on(self.desk, chosen, config, steps, minutes)
         wish = Wish(text, actor, *budget.pair, request_key, chosen.id, begun_at)
         words = [*overrides, *budget.overrides]
         return self._launched(
-            wish, reason, asked, lambda: self.desk.launcher.resume(chosen, words, reason, actor)
-        )
+            wish, budget, reason, asked,
+            lambda: self.desk.launcher.resume(chosen, words, reason, actor),
+        )  # fmt: skip
 
     def stop(self, ctx: Ctx, run: RunName, reason: Reason) -> Answer:
         """Ask a run to save and stop after this update, as Ctrl-C does."""
@@ -150,7 +154,11 @@ class Act:
         checkpoint: Checkpoint = "@best",
         episodes: Annotated[
             int | None,
-            Field(ge=1, le=200, description="So many on test seeds; null: check what is written."),
+            Field(
+                ge=1,
+                le=safe.MOST_EPISODES,
+                description="So many on test seeds; null: check what is written.",
+            ),
         ] = None,
         reason: Annotated[str, Field(max_length=500)] = "",
     ) -> Answer:
@@ -191,22 +199,6 @@ class Act:
         _note_down(chosen, what, _actor(ctx), reason, tag=name)
         return Answer({"run": chosen.id, "tags": identity.tags(chosen.folder)})
 
-    # --- budgets ---------------------------------------------------------------------------------
-
-    def _budget(
-        self, address: str, overrides: list[str], steps: int | None, minutes: float | None
-    ) -> "_Budget":
-        """Checked with the rest of the config; what is not given is the config's own."""
-        trust = self.desk.terms.trust
-        given = [f"budget.env_steps={steps}"] if steps else []
-        config = safe.resolved(address, [*overrides, *given], trust).config
-        if config.budget.env_steps is None:
-            raise UserError("this config has no budget of env steps; give `steps`")
-        usual = min(_USUAL_MINUTES, self.desk.terms.limits.most_minutes)
-        until = config.budget.env_steps
-        spends = max(until, safe.update_steps(config))
-        return _Budget(spends, minutes or config.budget.minutes or usual, until)
-
     def _again(self, parent: Run, overrides: list[str]) -> tuple[str, list[str]]:
         from spotter.studio.forms import again
 
@@ -219,8 +211,9 @@ class Act:
     # --- processes -------------------------------------------------------------------------------
 
     def _launched(
-        self, wish: Wish, reason: str, asked: dict[str, Any], launch: Callable[[], Launch]
-    ) -> Answer:
+        self, wish: Wish, budget: Budget, reason: str, asked: dict[str, Any],
+        launch: Callable[[], Launch],
+    ) -> Answer:  # fmt: skip
         entry, is_new = self.desk.ledger.reserve(wish, self.desk.terms.limits)
         if not is_new:
             return self._known(entry)
@@ -239,7 +232,7 @@ class Act:
         done.wait(_PATIENCE_S)
         if found.problem:
             raise UserError(f"the run did not start: {found.problem}")
-        return self._told(entry.id, found.run, wish)
+        return self._told(found.run, budget)
 
     def _await(
         self, entry: Entry, started: Launch, reason: str, asked: dict[str, Any],
@@ -285,11 +278,12 @@ class Act:
             )
         return Answer({"run": run, "same_request": True, "asked": entry.time[:19]})
 
-    def _told(self, id: int, run: str | None, wish: Wish) -> Answer:
+    def _told(self, run: str | None, budget: Budget) -> Answer:
         spent, most = self.desk.ledger.spent(), self.desk.terms.limits
         data: dict[str, Any] = {
             "run": run,
-            "budget": {"env_steps": wish.steps, "minutes": wish.minutes},
+            "budget": {"env_steps": budget.steps, "minutes": budget.minutes},
+            "minutes_from": budget.minutes_from,
             "left": {
                 "runs": max(0, most.most_runs - spent.runs),
                 "env_steps": max(0, most.most_steps - spent.steps),
@@ -305,48 +299,6 @@ class Act:
 class _Found:
     run: str | None = None
     problem: str | None = None
-
-
-@dataclass(frozen=True)
-class _Budget:
-    steps: int
-    """That may be spent: one update at least, however few were asked for."""
-    minutes: float
-    until_steps: int = 0
-    """What the config shall say, where that is not the same: a run that goes on counts from 0."""
-    until_minutes: float = 0.0
-
-    @property
-    def pair(self) -> tuple[int, float]:
-        return self.steps, self.minutes
-
-    @property
-    def overrides(self) -> list[str]:
-        steps, minutes = self.until_steps or self.steps, self.until_minutes or self.minutes
-        return [f"budget.env_steps={steps}", f"budget.minutes={minutes:g}"]
-
-
-def _more(
-    run: Run, steps: int | None, minutes: float | None, update_steps: int
-) -> tuple[_Budget, int]:
-    """What a resume may spend, and where it begins."""
-    if holder := run.trainer():
-        raise UserError(f"run {run.id} is being trained by {holder}")
-    saved = story.checkpoints(run)
-    if not saved:
-        raise UserError(f"run {run.id} has no checkpoint to go on from")
-    begun_at = saved[-1].env_steps
-    own = run.settings().get("budget", {})
-    until = begun_at + steps if steps else own.get("env_steps")
-    if not until:
-        raise UserError("this run has no budget of env steps; give `steps`")
-    if until <= begun_at:
-        raise UserError(
-            f"run {run.id} has spent its budget of {until:,} env steps; give `steps`: how many more"
-        )
-    more = minutes or _USUAL_MINUTES
-    spent = identity.seconds(run.info()) / 60
-    return _Budget(max(until - begun_at, update_steps), more, until, spent + more), begun_at
 
 
 def _text(asked: dict[str, Any], steps: int | None, minutes: float | None) -> str:

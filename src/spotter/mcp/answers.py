@@ -7,6 +7,7 @@ which end. Numbers keep five significant digits.
 import base64
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -19,6 +20,11 @@ Keep = Literal["first", "last"]
 _DIGITS: Final = 5
 _LONGEST_TEXT: Final = 300
 _ROOM_FOR_CUT: Final = 60
+_IN_TOOLS: Final = (
+    (re.compile(r"\bcommand line: "), "overrides: "),
+    (re.compile(r"start a new (?:run|one) with --from \S+"), "`fork` begins a new one with it"),
+)
+"""How sentences of the command line read where there are tools instead."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +58,10 @@ def result(answer: Answer, limit: int) -> CallToolResult:
 
 
 def mistake(sentence: str) -> CallToolResult:
-    """One sentence for the model to read."""
+    """One sentence for the model to read, which has tools and no command line."""
     text = " ".join(sentence.split())
+    for pattern, words in _IN_TOOLS:
+        text = pattern.sub(words, text)
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 

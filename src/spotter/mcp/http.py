@@ -2,12 +2,17 @@
 
 import os
 import secrets
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Final
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.server import HANDLED_SIGNALS
 
 from spotter.door import SHORTEST_TOKEN, Door, headers_of, listen
 from spotter.mcp.server import Server
@@ -43,6 +48,25 @@ class Gate:
         return None
 
 
+class Listening(uvicorn.Server):
+    """Ends quietly: uvicorn itself raises every Ctrl-C once more, in the middle of its end."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield  # `heed_signals` did, before anybody could know the address
+
+    def heed_signals(self) -> None:
+        """From now to the end of the process, which is what follows."""
+        for one in HANDLED_SIGNALS:
+            signal.signal(one, self.handle_exit)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Once: after the requests at hand. Twice: at once; the worker ends with its pipe."""
+        if self.should_exit:
+            os._exit(128 + sig)
+        self.should_exit = True
+
+
 def token() -> tuple[str, bool]:
     """The person's own from the environment, or a new one; whether it is new."""
     own = os.environ.get(TOKEN_VARIABLE, "")
@@ -63,11 +87,13 @@ def serve(server: Server, host: str, port: int) -> None:
     secret, is_new = token()
     door = Door.at(host, secret)
     listening = listen(host, port)
+    config = uvicorn.Config(
+        application(server, door), log_level="warning", timeout_graceful_shutdown=1, lifespan="on"
+    )
+    serving = Listening(config)
+    serving.heed_signals()
     name = f"[{host}]" if ":" in host else host
     print(f"Spotter MCP: http://{name}:{listening.getsockname()[1]}{PATH}", flush=True)
     said = secret if is_new else f"the one in {TOKEN_VARIABLE}"
     print(f"bearer token: {said}", flush=True)
-    config = uvicorn.Config(
-        application(server, door), log_level="warning", timeout_graceful_shutdown=1, lifespan="on"
-    )
-    uvicorn.Server(config).run(sockets=[listening])
+    serving.run(sockets=[listening])

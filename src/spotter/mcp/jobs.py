@@ -16,6 +16,7 @@ def evaluate(selector: str, episodes: int | None) -> list[dict[str, Any]]:
             "greatest": max(played.evaluation.scores, default=None),
             "solved": played.evaluation.solved,
             "as_written_down": played.as_written,
+            **({"differs": played.differs} if played.differs else {}),
         }
         for played in play_again(selector, episodes)
     ]

@@ -8,10 +8,11 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from spotter.config.catalogue import Entry, entries
-from spotter.mcp import safe
+from spotter.config.overrides import COMMAND_LINE
+from spotter.mcp import goal, safe
 from spotter.mcp.answers import Answer, clip
 from spotter.mcp.desk import Desk
-from spotter.plugins import did_you_mean, names
+from spotter.plugins import did_you_mean, names, nearest
 from spotter.rundir import query as queries
 from spotter.rundir.identity import Info, seconds
 from spotter.rundir.run import Run
@@ -76,13 +77,16 @@ class Look:
         from spotter.studio.forms import settings
 
         resolved = safe.resolved(address, overrides, self.desk.terms.trust)
-        rows = []
-        for one in settings(resolved):
+        rows, known = [], settings(resolved)
+        for one in known:
             if match.lower() in one.name.lower() and (full or match or one.origin != "default"):
-                row: dict[str, Any] = {"name": one.name, "value": one.value, "from": one.origin}
+                origin = "overrides" if one.origin == COMMAND_LINE else one.origin
+                row: dict[str, Any] = {"name": one.name, "value": one.value, "from": origin}
                 if match:
                     row |= {"about": one.about, "choices": list(one.choices)}
                 rows.append({key: each for key, each in row.items() if each})
+        if not rows:
+            check_match(match, "setting", [one.name for one in known])
         data: dict[str, Any] = {"address": resolved.address, "about": resolved.description}
         if resolved.expect:
             data["promise"] = resolved.expect.model_dump()
@@ -112,10 +116,15 @@ class Look:
         infos = queries.matching(self.desk.infos(), words)
         by_score = sorted(infos, key=value, reverse=True) if best else None
         infos = by_score or _sorted(infos, sort, ascending)
-        data = {"runs": [row(info) for info in infos[:limit]], "matching": len(infos)}
+        rows = [row(info) | self._goal(info) for info in infos[:limit]]
+        data: dict[str, Any] = {"runs": rows, "matching": len(infos)}
         if problems := self.desk.problems():
             data["unreadable"] = [clip(problem, 120) for problem in problems.values()][:5]
         return Answer(data, {"runs": "first"}, "narrow the query")
+
+    def _goal(self, info: Info) -> dict[str, Any]:
+        level = goal.glimpsed(Run(self.desk.runs / info["id"]))
+        return {} if level is None else {"threshold": level}
 
     def compare(
         self, runs: Annotated[list[str], Field(min_length=2, max_length=20, description=RUN)]
@@ -129,7 +138,8 @@ class Look:
         for run in chosen:
             safe.check_readable(run.settings(), self.desk.terms.trust)
         outcomes = [compare.outcome(run) for run in chosen]
-        data: dict[str, Any] = {"runs": [_outcome(outcome) for outcome in outcomes]}
+        trust = self.desk.terms.trust
+        data: dict[str, Any] = {"runs": [_outcome(outcome, trust) for outcome in outcomes]}
         data["over_seeds"] = [
             {
                 "recipe": group.outcomes[0].info["address"],
@@ -140,17 +150,19 @@ class Look:
             for group in compare.groups(outcomes)
         ]
         data["warnings"] = compare.warnings(outcomes)
-        differing = compare.differing([run.settings() for run in chosen])
+        infos = [outcome.info for outcome in outcomes]
+        differing = compare.differing_settings([run.settings() for run in chosen], infos)
         data["settings"] = [{"name": name, "values": v} for name, v in differing.items()]
         return Answer(data, {"settings": "first"}, "compare fewer runs")
 
     def diff(self, run: RunName, other: RunName) -> Answer:
         """Settings and library versions in which two runs differ."""
-        from spotter.rundir.compare import differing
+        from spotter.rundir.compare import differing, differing_settings
 
         pair = [self.desk.select(run), self.desk.select(other)]
-        settings = differing([one.settings() for one in pair])
-        versions = differing([one.info()["versions"] for one in pair])
+        infos = [one.info() for one in pair]
+        settings = differing_settings([one.settings() for one in pair], infos)
+        versions = differing([info["versions"] for info in infos])
         data = {
             "runs": [one.id for one in pair],
             "settings": [{"name": name, "values": v} for name, v in settings.items()],
@@ -165,6 +177,7 @@ class Look:
         data = {
             "mode": "read-only" if terms.read_only else "may act",
             "runs_going": {"now": spent.runs, "most": most.most_runs},
+            "runs_so_far": spent.runs_so_far,
             "env_steps": {"spent_or_reserved": spent.steps, "most": most.most_steps},
             "minutes": {"spent_or_reserved": spent.minutes, "most": most.most_minutes},
             "answer_tokens": terms.answer_tokens,
@@ -194,7 +207,10 @@ def _of_run(run: Run, match: str, full: bool, trust: bool) -> Answer:
     recipe = reproduce.recipe(info, settings, changed=False)
     data: dict[str, Any] = {"run": run.id, "address": recipe.address, "command": recipe.command}
     if full or match:
-        found = [path for path in _leaves(settings) if match.lower() in ".".join(path).lower()]
+        known = _leaves(settings)
+        found = [path for path in known if match.lower() in ".".join(path).lower()]
+        if not found:
+            check_match(match, "setting", [".".join(path) for path in known])
         data["settings"] = [
             {"name": ".".join(path), "value": flow(value_at(settings, path))} for path in found
         ]
@@ -204,6 +220,14 @@ def _of_run(run: Run, match: str, full: bool, trust: bool) -> Answer:
             for one in recipe.own
         ]
     return Answer(data, {"settings": "first"}, "use match")
+
+
+def check_match(match: str, kind: str, names: list[str]) -> None:
+    """Refuse a word that no name holds; the near one may be the end of a name, as is the word."""
+    if match:
+        near = nearest(match, names) or nearest(match, [name.rpartition(".")[2] for name in names])
+        hint = f"did you mean '{near}'?" if near else "ask without match for those there are"
+        raise UserError(f"no {kind} has '{match[:60]}' in its name; {hint}")
 
 
 def _leaves(data: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -250,7 +274,7 @@ def state(info: Info) -> str:
     return "dead" if info["status"] == "silent" else str(info["status"])
 
 
-def _outcome(outcome: Any) -> dict[str, Any]:
+def _outcome(outcome: Any, trust: bool) -> dict[str, Any]:
     info, score = outcome.info, outcome.score
     return {
         "id": info["id"],
@@ -261,6 +285,7 @@ def _outcome(outcome: Any) -> dict[str, Any]:
         "plus_minus_95": score.half if score else None,
         "episodes": score.count if score else 0,
         "held_out_seeds": outcome.seeds,
+        "threshold": goal.threshold(outcome.run, trust),
         "solved": info["solved"],
         "steps_to_threshold": outcome.steps_to_threshold,
         "env_steps": info["env_steps"],

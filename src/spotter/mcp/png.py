@@ -1,9 +1,14 @@
-"""Curves as a small PNG picture, drawn with NumPy; letters are those of the films."""
+"""Curves as a small PNG picture, drawn with NumPy; letters are those of the films.
+
+Metrics differ in scale, so each has a panel of its own, one below the other over the same env
+steps; runs are told apart by colour, the same in every panel.
+"""
 
 import math
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
@@ -13,8 +18,18 @@ from spotter.digest.text import short
 from spotter.rundir.history import Doubles
 from spotter.video.overlay import Colour, Image
 
-_WIDTH, _HEIGHT = 800, 420
-_LEFT, _RIGHT, _TOP, _BOTTOM = 78, 16, 40, 34
+Curve = tuple[Doubles, Doubles]
+Panels = Mapping[str, Mapping[str, Curve]]
+"""Metric -> run -> its env steps and values."""
+
+_WIDTH: Final = 800
+_LEFT, _RIGHT = 78, 16
+_TITLE: Final = 26  # pixels from the top to the legend
+_LEGEND_ROW: Final = 20
+_NAME: Final = 22  # above each panel
+_AXIS: Final = 30  # below the last
+_TALL, _SMALL = 340, 130  # a panel alone, and at least
+_MOST_TOGETHER: Final = 700
 _GROUND: Final = (255, 255, 255)
 _GRID: Final = (228, 231, 236)
 _WORDS: Final = (70, 76, 88)
@@ -24,19 +39,50 @@ _LINES: Final[tuple[Colour, ...]] = (
 _LETTERS: Final = 13
 _fonts = Lock()  # pygame's are for one thread at a time
 
+Span = tuple[float, float]
 
-def line_chart(curves: Mapping[str, tuple[Doubles, Doubles]], title: str) -> bytes:
-    """Each curve in its own colour, named above; `x` are env steps. PNG."""
-    image: Image = np.empty((_HEIGHT, _WIDTH, 3), np.uint8)
-    image[:] = _GROUND
-    x = np.concatenate([curve[0] for curve in curves.values()])
-    y = np.concatenate([curve[1] for curve in curves.values()])
-    across, up = _span(x), _span(y)
-    _axes(image, across, up)
-    for place, (curve_x, curve_y) in enumerate(curves.values()):
-        _line(image, _columns(curve_x, across), _rows(curve_y, up), _LINES[place % len(_LINES)])
+
+@dataclass(frozen=True)
+class _Box:
+    """Where a panel is drawn: its first row, its height, and what its edges stand for."""
+
+    top: int
+    height: int
+    across: Span
+    up: Span
+
+    @property
+    def bottom(self) -> int:
+        return self.top + self.height
+
+    def columns(self, x: Doubles) -> Doubles:
+        low, high = self.across
+        return np.asarray(_LEFT + (x - low) / (high - low) * (_WIDTH - _LEFT - _RIGHT - 1))
+
+    def rows(self, y: Doubles) -> Doubles:
+        low, high = self.up
+        return np.asarray(self.bottom - 1 - (y - low) / (high - low) * (self.height - 1))
+
+
+def line_chart(panels: Panels, title: str) -> bytes:
+    """A panel per metric, a colour per run; runs are named above. PNG."""
+    runs = list(dict.fromkeys(run for curves in panels.values() for run in curves))
+    colours = {run: _LINES[place % len(_LINES)] for place, run in enumerate(runs)}
     with _fonts:
-        _legend(image, list(curves), title)
+        legend = _wrapped(runs)
+        first = _TITLE + _LEGEND_ROW * (1 + max(row for row, _ in legend.values())) + 4
+        height = max(_SMALL, min(_TALL, _MOST_TOGETHER // len(panels) - _NAME))
+        whole = first + len(panels) * (_NAME + height) + _AXIS
+        image: Image = np.empty((whole, _WIDTH, 3), np.uint8)
+        image[:] = _GROUND
+        _head(image, title, legend, colours)
+        across = _span([x for curves in panels.values() for x, _ in curves.values()])
+        for place, (metric, curves) in enumerate(panels.items()):
+            top = first + place * (_NAME + height) + _NAME
+            box = _Box(top, height, across, _span([y for _, y in curves.values()]))
+            _axes(image, box, metric, is_last=place == len(panels) - 1)
+            for run, (x, y) in curves.items():
+                _line(image, box, box.columns(x), box.rows(y), colours[run])
     return png(image)
 
 
@@ -54,37 +100,58 @@ def _part(name: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
 
-def _span(values: Doubles) -> tuple[float, float]:
-    low, high = float(values.min()), float(values.max())
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
+def _span(values: Sequence[Doubles]) -> Span:
+    every = np.concatenate(values)
+    finite = every[np.isfinite(every)]
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
+    around = 0.1 * abs(low) or 0.5
+    return (low, high) if high > low else (low - around, high + around)
 
 
-def _columns(x: Doubles, span: tuple[float, float]) -> Doubles:
-    low, high = span
-    return np.asarray(_LEFT + (x - low) / (high - low) * (_WIDTH - _LEFT - _RIGHT - 1))
+def _wrapped(names: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Row and left edge of each name of the legend; a row that is full is followed by another."""
+    from spotter.traces.film_text import text_width
+
+    places: dict[str, tuple[int, int]] = {}
+    row, left = 0, _LEFT
+    for name in names:
+        width = 18 + text_width(name, _LETTERS)
+        if left > _LEFT and left + width > _WIDTH - _RIGHT:
+            row, left = row + 1, _LEFT
+        places[name] = (row, left)
+        left += width + 16
+    return places
 
 
-def _rows(y: Doubles, span: tuple[float, float]) -> Doubles:
-    low, high = span
-    return np.asarray(_HEIGHT - _BOTTOM - 1 - (y - low) / (high - low) * _plot_height())
+def _head(
+    image: Image,
+    title: str,
+    legend: Mapping[str, tuple[int, int]],
+    colours: Mapping[str, Colour],
+) -> None:
+    from spotter.traces.film_text import fitting, write
+
+    size = fitting(title, _LETTERS, _WIDTH - _LEFT - _RIGHT, bold=True)
+    write(image, title, (_LEFT, 6), size, _WORDS, bold=True)
+    for name, (row, left) in legend.items():
+        top = _TITLE + row * _LEGEND_ROW
+        image[top + 8 : top + 11, left : left + 14] = colours[name]
+        write(image, name, (left + 18, top + 2), _LETTERS, _WORDS)
 
 
-def _plot_height() -> int:
-    return _HEIGHT - _BOTTOM - _TOP - 1
-
-
-def _axes(image: Image, across: tuple[float, float], up: tuple[float, float]) -> None:
+def _axes(image: Image, box: _Box, metric: str, is_last: bool) -> None:
     from spotter.traces.film_text import write
 
-    with _fonts:
-        for value in _ticks(*up, 5):
-            row = round(float(_rows(np.array([value]), up)[0]))
-            image[row, _LEFT : _WIDTH - _RIGHT] = _GRID
-            write(image, short(value), (_LEFT - 6, row - 7), _LETTERS, _WORDS, align="right")
-        for value in _ticks(*across, 6):
-            column = round(float(_columns(np.array([value]), across)[0]))
-            image[_TOP : _HEIGHT - _BOTTOM, column] = _GRID
-            at = (column, _HEIGHT - _BOTTOM + 6)
+    write(image, metric, (_LEFT, box.top - 17), _LETTERS, _WORDS, bold=True)
+    for value in _ticks(*box.up, 5 if box.height > 200 else 3):
+        row = round(float(box.rows(np.array([value]))[0]))
+        image[row, _LEFT : _WIDTH - _RIGHT] = _GRID
+        write(image, short(value), (_LEFT - 6, row - 7), _LETTERS, _WORDS, align="right")
+    for value in _ticks(*box.across, 6):
+        column = round(float(box.columns(np.array([value]))[0]))
+        image[box.top : box.bottom, column] = _GRID
+        if is_last:
+            at = (column, box.bottom + 6)
             write(image, short(value), at, _LETTERS, _WORDS, align="middle")
 
 
@@ -97,24 +164,16 @@ def _ticks(low: float, high: float, about: int) -> list[float]:
     return [n * step for n in range(first, math.floor(high / step) + 1)][:20]
 
 
-def _line(image: Image, columns: Doubles, rows: Doubles, colour: Colour) -> None:
-    """Two pixels thick, from point to point."""
+def _line(image: Image, box: _Box, columns: Doubles, rows: Doubles, colour: Colour) -> None:
+    """Two pixels thick, from point to point; a gap where a value is no number."""
     if len(columns) == 1:
         columns, rows = np.repeat(columns, 2), np.repeat(rows, 2)
     for i in range(len(columns) - 1):
+        if not np.isfinite(rows[i : i + 2]).all():
+            continue
         count = int(max(abs(columns[i + 1] - columns[i]), abs(rows[i + 1] - rows[i]))) + 2
         across = np.linspace(columns[i], columns[i + 1], count).round().astype(np.intp)
         down = np.linspace(rows[i], rows[i + 1], count).round().astype(np.intp)
         for shift in (0, 1):
-            image[(down + shift).clip(0, _HEIGHT - 1), across.clip(0, _WIDTH - 1)] = colour
-
-
-def _legend(image: Image, names: list[str], title: str) -> None:
-    from spotter.traces.film_text import text_width, write
-
-    write(image, title, (_LEFT, 5), _LETTERS, _WORDS, bold=True)
-    left = _LEFT
-    for place, name in enumerate(names):
-        image[28:31, left : left + 14] = _LINES[place % len(_LINES)]
-        write(image, name, (left + 18, 22), _LETTERS, _WORDS)
-        left += 18 + text_width(name, _LETTERS) + 16
+            lower = (down + shift).clip(box.top, box.bottom - 1)
+            image[lower, across.clip(0, _WIDTH - 1)] = colour

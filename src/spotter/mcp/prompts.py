@@ -14,6 +14,7 @@ from pydantic import Field
 from spotter.digest.private import Discreet
 from spotter.display.words import count, number
 from spotter.mcp import safe
+from spotter.mcp.desk import Desk
 from spotter.rundir import registry, selectors
 from spotter.rundir.identity import Info
 from spotter.types import UserError
@@ -41,6 +42,22 @@ Steps = Annotated[int, Field(description="env steps of all runs together")]
 Minutes = Annotated[float, Field(description="minutes of training of all runs together")]
 Rounds = Annotated[int, Field(description="changes to try, one at a time")]
 Wish = Annotated[str, Field(description="what they want to learn, in their own words")]
+
+
+_MAY_ACT: Final = {
+    "environment": " If it suspects the environment, ask again with `environment=true` (slower).",
+    "play": " (with `play=true` if none was captured)",
+    "new": ", or with `play=true` a new one of the best checkpoint",
+    "conclude": "Change nothing and start nothing unless you are asked to; `note` your conclusion "
+    "on the run.",
+}
+_READ_ONLY: Final = {
+    "environment": " If it suspects the environment, say so: this server makes none.",
+    "play": " (if one was captured)",
+    "new": "",
+    "conclude": "This server is read-only: it changes and starts nothing.",
+}
+"""What differs in the texts, by what the server may do."""
 
 
 def tuning(trust: bool) -> Callable[..., str]:
@@ -73,14 +90,15 @@ def tuning(trust: bool) -> Callable[..., str]:
     return tune
 
 
-def diagnose(run: Run = "@last") -> str:
-    """From the doctor's findings to one change, with the evidence checked."""
-    return _filled("diagnose", run=_one_line(run))
+def about_run(name: str, desk: Desk) -> Callable[..., str]:
+    """A prompt about one run, which must be there; its text fits what the server may do."""
+    phrases = _READ_ONLY if desk.terms.read_only else _MAY_ACT
 
+    def fill(run: Run = "@last") -> str:
+        return _filled(name, run=desk.select(run).id, **phrases)
 
-def review_episode(run: Run = "@last") -> str:
-    """What the agent does on the screen, and the mistake that decides."""
-    return _filled("review_episode", run=_one_line(run))
+    fill.__name__ = name
+    return fill
 
 
 def next_lesson(wish: Wish = "") -> str:
@@ -130,25 +148,29 @@ def _prompt(function: Callable[..., str], title: str, description: str) -> Promp
     return Prompt(function.__name__, title, description, arguments, function)
 
 
-def prompts(trust: bool = False) -> tuple[Prompt, ...]:
-    """Every prompt; `trust` as the server's terms have it."""
+def prompts(desk: Desk) -> tuple[Prompt, ...]:
+    """Every prompt these terms allow: without runs to start, there is nothing to tune."""
+    tune = _prompt(
+        tuning(desk.terms.trust),
+        "Tune a recipe",
+        "Improve a recipe in rounds within a budget: look, hypothesis, launch, compare, keep or "
+        "revert.",
+    )
     return (
+        *(() if desk.terms.read_only else (tune,)),
         _prompt(
-            tuning(trust),
-            "Tune a recipe",
-            "Improve a recipe in rounds within a budget: look, hypothesis, launch, compare, keep "
-            "or revert.",
+            about_run("diagnose", desk),
+            "Diagnose a run",
+            "Find out what is wrong with a run, and what to try.",
         ),
-        _prompt(diagnose, "Diagnose a run", "Find out what is wrong with a run, and what to try."),
         _prompt(
             next_lesson,
             "The next lesson",
             "Propose what a learner should train next, from what was trained here.",
         ),
         _prompt(
-            review_episode, "Review an episode", "Watch an episode and name the decisive mistake."
+            about_run("review_episode", desk),
+            "Review an episode",
+            "Watch an episode and name the decisive mistake.",
         ),
     )
-
-
-PROMPTS: Final = prompts()

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from spotter import plugins
-from spotter.config import Resolved, RunConfig, changed, recipes, tree, validate
+from spotter.config import Resolved, RunConfig, recipes, tree
 from spotter.config.foreign import check_id, check_names
 from spotter.config.overrides import edit, parse
-from spotter.launch.local import checked
+from spotter.launch.local import checked, checked_resume
 from spotter.schedules import Schedule
 from spotter.types import UserError
 
@@ -19,10 +19,13 @@ _TRUST: Final = "the person can allow it by starting `spotter mcp` with --trust"
 _OPENS_FILES: Final = (("env", "wad"), ("env", "folder"))
 _PLAIN_WORD: Final = re.compile(r"[\w +-]*", re.ASCII)
 _MAY_HOLD_SLASHES: Final = (("env", "id"), ("plateau", "monitor"))
+_PACKAGE: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+MOST_EPISODES: Final = 1000
+"""In one evaluation, of a training or asked for."""
 _MOST: Final = {
     "env.count": 4096,
     "env.workers": 64,
-    "eval.episodes": 1000,
+    "eval.episodes": MOST_EPISODES,
     "algo.epochs": 1000,
     "algo.episodes": 1000,
     "threads": 256,
@@ -51,7 +54,7 @@ def resumed(settings: Mapping[str, Any], overrides: Sequence[str], trust: bool) 
     check_run(settings, trust)
     if not trust:
         check_overrides(overrides)
-    config = changed(validate(settings), overrides)
+    config = checked_resume(settings, overrides)
     _check_sizes(config)
     return config
 
@@ -103,9 +106,21 @@ def _check_address(address: str) -> None:
     if not colon:
         check_id("address", name, _TRUST)
         return
-    checked(name)  # says what is near if there is no such environment
-    if variant not in plugins.names("algos"):
-        raise UserError(plugins.unknown("algos", variant))
+    is_algo = variant in plugins.names("algos")
+    try:
+        checked(name)  # says what is near if there is no such environment
+    except UserError:
+        if is_algo or not _PACKAGE.fullmatch(name):
+            raise
+        near = plugins.nearest(name, recipes.files())
+        hint = f"; or did you mean '{near}'?" if near else ""
+        raise UserError(
+            f"{address[:80]!r} would import code, a package of the name {name[:80]!r}; "
+            f"{_TRUST}{hint}"
+        ) from None
+    if not is_algo:
+        remedy = f"; {_TRUST}" if "." in variant else ""
+        raise UserError(f"{plugins.unknown('algos', variant)}{remedy}")
 
 
 def _texts(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:

@@ -26,10 +26,16 @@ _HEAD, _TAIL = 12, 6
 _ROW_TOKENS: Final = 30
 _MOST_PICTURES: Final = 8
 _MOST_TILES: Final = 16
+_FEW_EPISODES: Final = 5
+_NOT_ITS_OWN: Final = ("untrained", "human")
+"""Modes in which something else decides than what the run has learnt."""
 
 Checkpoint = Annotated[str, Field(description="@best, @latest or step=N from `checkpoints`.")]
 EpisodeName = Annotated[
     str, Field(description="A recorded episode by its name; empty: the newest recorded one.")
+]
+Others = Annotated[
+    bool, Field(description="Also episodes with changed settings, untrained or human players.")
 ]
 
 
@@ -94,7 +100,12 @@ class See:
                 raise UserError(f"run {run.id} has no episode '{name[:60]}'; recorded: {known}")
             return find(run, name)
         if not there:
-            raise UserError(f"run {run.id} has no recorded episode; call `episode` with play=true")
+            hint = (
+                "this server is read-only: it plays none"
+                if self.desk.terms.read_only
+                else "call `episode` with play=true"
+            )
+            raise UserError(f"run {run.id} has no recorded episode; {hint}")
         return there[0]
 
     def frames(
@@ -145,61 +156,60 @@ class See:
         from spotter.rundir import history
 
         chosen = list({run.id: run for run in map(self.desk.select, runs)}.values())
-        curves = {}
-        for run in chosen:
-            for key in metrics:
+        panels: dict[str, dict[str, Any]] = {}
+        for key in metrics:
+            for run in chosen:
                 x, y = curve_of(self.desk.history(run), key)
                 if len(x):
-                    name = key if len(chosen) == 1 else f"{key} {run.id}"
-                    curves[name] = history.downsample(x, history.smooth(y, smooth))
-        if not curves:
+                    thin = history.downsample(x, history.smooth(y, smooth))
+                    panels.setdefault(key, {})[run.id] = thin
+        if not panels:
             raise UserError("there is nothing to draw yet; ask again in a moment")
         data: dict[str, Any] = {"runs": [run.id for run in chosen], "x": "env steps"}
         if form == "png":
-            from spotter.mcp.png import line_chart
-
-            title = f"{', '.join(run.info()['address'] for run in chosen[:2])}, over env steps"
-            return Answer(data, pictures=[Picture(line_chart(curves, title), "", "image/png")])
+            return Answer(data, pictures=[Picture(_drawn(panels, chosen), "", "image/png")])
         from spotter.digest.text import chart
 
-        charts = [chart(x, y, title=name) for name, (x, y) in curves.items()]
+        charts = [
+            chart(*curve, title=key if len(chosen) == 1 else f"{key} {id}")
+            for key, curves in panels.items()
+            for id, curve in curves.items()
+        ]
         return Answer(data | {"charts": charts}, {"charts": "first"}, "ask for fewer curves")
 
     def audit(
         self,
         run: RunName = "@last",
         episodes: Annotated[int, Field(ge=1, le=20, description="The newest so many.")] = 10,
+        others: Others = False,
     ) -> Answer:
         """What every part of the reward really paid in recorded episodes, and where it was odd."""
-        from spotter.traces.audit import audit
-        from spotter.traces.format import listing
+        from spotter.traces.audit import TOTAL, audit
 
         chosen = self.desk.select(run)
-        folders = listing(chosen)[:episodes]
-        if not folders:
-            self._recorded(chosen, "")
-        traces = [_loaded(folder) for folder in folders]
-        parts = [
-            {
+        told, folders = self._chosen(chosen, episodes, others)
+        parts = []
+        for part in audit([_loaded(folder) for folder in folders]):
+            row: dict[str, Any] = {
                 "part": part.name,
                 "mean_per_step": part.mean,
                 "std": part.std,
                 "least": part.minimum,
                 "greatest": part.maximum,
                 "per_episode": part.total,
-                "share_of_steps_paid": part.share,
-                "share_of_all_pay": part.weight,
-                "outliers": [
-                    {"episode": folders[o.trace].name, "step": o.step, "value": o.value}
-                    for o in part.outliers[:3]
-                ],
+                "steps_paid": part.steps_paid,
             }
-            for part in audit(traces)
-        ]
-        data = {"run": chosen.id, "episodes": [folder.name for folder in folders], "parts": parts}
+            if part.name != TOTAL:  # the sum is no part of itself
+                row["share"] = part.share
+            row["outliers"] = [
+                {"episode": folders[o.trace].name, "step": o.step, "value": o.value}
+                for o in part.outliers[:3]
+            ]
+            parts.append(row)
+        data = {"run": chosen.id, **told, "parts": parts}
         return Answer(data, {"parts": "first", "episodes": "first"})
 
-    def actions(self, run: RunName = "@last") -> Answer:
+    def actions(self, run: RunName = "@last", others: Others = False) -> Answer:
         """How often each action is taken: in training now and at first, and in episodes."""
         from spotter.traces.format import action_label, listing
 
@@ -212,17 +222,62 @@ class See:
             name = known[int(word)] if word.isdigit() and int(word) < len(known) else word
             if len(y):
                 training.append({"action": name, "first": float(y[0]), "now": float(y[-1])})
-        episodes = []
-        for folder in listing(chosen)[:5]:
+        if not training and not listing(chosen):
+            raise UserError(f"run {chosen.id} has neither action shares nor recorded episodes yet")
+        told, folders = self._chosen(chosen, _FEW_EPISODES, others, need_one=not training)
+        for row, folder in zip(told["episodes"], folders, strict=True):
             trace = _loaded(folder)
             if trace.meta.action_kind != "box":
                 counts = Counter(action_label(trace, t) for t in range(trace.meta.length))
-                shares = {name: n / trace.meta.length for name, n in counts.most_common(20)}
-                episodes.append({"episode": folder.name, "shares": shares})
-        if not training and not episodes:
-            raise UserError(f"run {chosen.id} has neither action shares nor recorded episodes yet")
-        data = {"run": chosen.id, "training": training, "episodes": episodes}
+                row["shares"] = {n: c / trace.meta.length for n, c in counts.most_common(20)}
+        data = {"run": chosen.id, "training": training, **told}
         return Answer(data, {"training": "first", "episodes": "first"})
+
+    def _chosen(
+        self, run: Run, most: int, others: bool, need_one: bool = True
+    ) -> tuple[dict[str, Any], list[Path]]:
+        """The newest episodes, and what to tell of them; only what the run's own policy played in
+        its own game, unless others are wanted too."""
+        from spotter.traces.format import listing, load_meta
+
+        if need_one and not listing(run):
+            self._recorded(run, "")
+        rows: list[dict[str, Any]] = []
+        folders: list[Path] = []
+        apart = 0
+        for folder in listing(run):
+            if len(folders) == most:
+                break
+            meta = load_meta(folder)
+            if not others and (meta.changes or meta.mode in _NOT_ITS_OWN):
+                apart += 1
+            else:
+                row = {"episode": folder.name, "score": meta.score, "changes": meta.changes}
+                rows.append({key: each for key, each in row.items() if each != ()})
+                folders.append(folder)
+        told: dict[str, Any] = {"episodes": rows}
+        if apart:
+            told["left_out"] = (
+                f"{apart} {'episode' if apart == 1 else 'episodes'} with changed settings, "
+                "untrained weights or a human player; others=true counts them in"
+            )
+        if need_one and not folders:
+            raise UserError(f"run {run.id} has no episode but {told['left_out']}")
+        return told, folders
+
+
+def _drawn(panels: dict[str, dict[str, Any]], runs: list[Run]) -> bytes:
+    """Runs are named by their ids, and by what they train where that is not the same."""
+    from spotter.mcp.png import line_chart
+
+    address = {run.id: str(run.info()["address"]) for run in runs}
+    trained = list(dict.fromkeys(address.values()))
+    title = f"{', '.join(trained)}, over env steps"
+    named = {id: id if len(trained) == 1 else f"{id} {address[id]}" for id in address}
+    return line_chart(
+        {key: {named[id]: curve for id, curve in curves.items()} for key, curves in panels.items()},
+        title,
+    )
 
 
 def checkpoint_name(text: str) -> str:
@@ -291,7 +346,7 @@ def _row(trace: "Trace", found: "Judged", step: int, why: str) -> list[Any]:
         round(math.exp(float(columns["log_prob"][step])), 3) if likely else None,
         round(float(columns["value"][step]), 3) if "value" in columns else None,
         float(columns["reward"][step]),
-        round(float(found.gae[step]), 3),
+        round(float(found.advantage[step]), 3),
         why,
     ]
 

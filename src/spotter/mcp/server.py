@@ -27,7 +27,7 @@ from spotter.mcp.act import Act
 from spotter.mcp.answers import Answer
 from spotter.mcp.desk import Desk, Terms
 from spotter.mcp.look import Look
-from spotter.mcp.prompts import PROMPTS, prompts
+from spotter.mcp.prompts import prompts
 from spotter.mcp.see import See
 from spotter.mcp.watch import Watch
 from spotter.plugins import did_you_mean
@@ -38,9 +38,12 @@ from spotter.types import UserError
 INSTRUCTIONS: Final = """\
 Spotter trains reinforcement-learning agents. Runs live in processes of their own and outlast this \
 server. Look first: `envs` (what can be trained), `runs`, `status`, `history`, `diagnose`, \
-`digest`. Then act, one change at a time: `start` or `fork` with `overrides`, a small budget, a \
-reason and a request_key; watch with `status`; judge with `compare` on scores of held-out seeds. \
-`limits` says what is left. A run is named by @last, @best-of:EnvId, its id or a tag."""
+`digest`. {act} A run is named by @last, @best-of:EnvId, its id or a tag."""
+_ACT: Final = """\
+Then act, one change at a time: `start` or `fork` with `overrides`, a small budget, a reason and a \
+request_key; watch with `status`; judge with `compare` on scores of held-out seeds. `limits` says \
+what is left."""
+_LOOK_ONLY: Final = "This server is read-only: it starts and changes nothing."
 _READING: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ACTING: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
@@ -63,6 +66,9 @@ Tool = Callable[..., Answer]
 class Server(MCPServer[Any]):
     """Answers a wrong name or argument in one sentence, with the nearest right one."""
 
+    missing: frozenset[str] = frozenset()
+    """Tools and prompts that a server would have that may act."""
+
     async def list_tools(self) -> list[ListedTool]:
         """Without the titles pydantic gives every argument: they say nothing and cost tokens."""
         found = await super().list_tools()
@@ -75,6 +81,8 @@ class Server(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         tools = {tool.name: tool.input_schema for tool in await self.list_tools()}
+        if name in self.missing:
+            return answers.mistake(_not_here(name))
         if name not in tools:
             return answers.mistake(
                 f"there is no tool '{name[:60]}'{did_you_mean(name[:60], tools)}"
@@ -99,7 +107,9 @@ class Server(MCPServer[Any]):
         arguments: dict[str, Any] | None = None,
         context: Context[Any, Any] | None = None,
     ) -> GetPromptResult | InputRequiredResult:
-        known = [prompt.name for prompt in PROMPTS]
+        known = [prompt.name for prompt in await self.list_prompts()]
+        if name in self.missing:
+            raise _invalid(_not_here(name))
         if name not in known:
             raise _invalid(f"there is no prompt '{name[:60]}'{did_you_mean(name[:60], known)}")
         if any(len(text) > _LONGEST_NAME for text in (arguments or {}).values()):
@@ -118,7 +128,7 @@ def build(runs: Path, terms: Terms | None = None) -> tuple[Server, Desk]:
     server = Server(
         "spotter",
         title="Spotter",
-        instructions=INSTRUCTIONS,
+        instructions=INSTRUCTIONS.format(act=_LOOK_ONLY if desk.terms.read_only else _ACT),
         version=__version__,
         log_level="ERROR",
         subscriptions=False,
@@ -130,32 +140,44 @@ def build(runs: Path, terms: Terms | None = None) -> tuple[Server, Desk]:
             annotations=annotations,
             structured_output=False,
         )
-    _add_prompts(server, desk.terms.trust)
-    return server, desk
-
-
-def _add_prompts(server: Server, trust: bool) -> None:
-    for one in prompts(trust):
+    for one in prompts(desk):
         prompt = Prompt.from_function(one.function, one.name, one.title, one.description)
         server.add_prompt(prompt)
+    if desk.terms.read_only:
+        acting = (tool.__name__ for tool, _ in acting_tools(desk))
+        server.missing = frozenset((*acting, "tune"))
+    return server, desk
 
 
 def tools(desk: Desk) -> Iterator[tuple[Tool, ToolAnnotations]]:
     """Every tool these terms allow."""
-    look, watch, see, act = Look(desk), Watch(desk), See(desk), Act(desk)
+    look, watch, see = Look(desk), Watch(desk), See(desk)
     reading: list[Tool] = [
         look.envs, look.config, look.runs, look.compare, look.diff, look.limits,
         watch.status, watch.metrics, watch.history, watch.alerts, watch.log, watch.checkpoints,
         watch.diagnose, watch.digest, see.frames, see.chart, see.audit, see.actions,
     ]  # fmt: skip
-    keyed: list[Tool] = [act.start, act.resume, act.fork]
-    acting: list[Tool] = [act.evaluate, act.note, act.tag]
     yield from ((tool, _READING) for tool in reading)
     yield see.episode, _READING if desk.terms.read_only else _ACTING
     if not desk.terms.read_only:
-        yield from ((tool, _KEYED) for tool in keyed)
-        yield act.stop, _STOPPING
-        yield from ((tool, _ACTING) for tool in acting)
+        yield from acting_tools(desk)
+
+
+def acting_tools(desk: Desk) -> Iterator[tuple[Tool, ToolAnnotations]]:
+    """Those that start or change something."""
+    act = Act(desk)
+    keyed: list[Tool] = [act.start, act.resume, act.fork]
+    acting: list[Tool] = [act.evaluate, act.note, act.tag]
+    yield from ((tool, _KEYED) for tool in keyed)
+    yield act.stop, _STOPPING
+    yield from ((tool, _ACTING) for tool in acting)
+
+
+def _not_here(name: str) -> str:
+    return (
+        f"this server is read-only: it starts and changes nothing, so there is no '{name}'; the "
+        "person can allow it by starting `spotter mcp` without --read-only"
+    )
 
 
 def _guarded(tool: Tool, limit: int) -> Callable[..., CallToolResult]:

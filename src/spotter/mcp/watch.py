@@ -8,11 +8,11 @@ from pydantic import Field
 
 from spotter import plugins
 from spotter.launch.local import tail
-from spotter.mcp import safe
+from spotter.mcp import goal, safe
 from spotter.mcp.alerts import Cursor, has_news, page
 from spotter.mcp.answers import Answer, as_text, clip, plain
 from spotter.mcp.desk import Desk
-from spotter.mcp.look import RUN, RunName, state
+from spotter.mcp.look import RUN, RunName, check_match, state
 from spotter.plugins import did_you_mean
 from spotter.rundir import identity, lock, process, story
 from spotter.rundir.files import read_json
@@ -46,6 +46,7 @@ class Watch:
         data["score"] = {
             "test": info["score"],
             "best_eval": info["best"],
+            "threshold": goal.threshold(chosen, self.desk.terms.trust),
             "solved": info["solved"],
             **{key: history.last(key) for key in _SCORES if key in history},
         }
@@ -63,13 +64,16 @@ class Watch:
         history = self.desk.history(chosen)
         catalogue = _catalogue(chosen)
         rows = []
-        for key in _keys(history):
+        known = _keys(history)
+        for key in known:
             if match.lower() in key.lower():
                 spec = catalogue.find(key)
                 row: dict[str, Any] = {"name": key, "last": history.last(key)}
                 if spec:
                     row |= {"about": spec.meaning, "unit": spec.unit, "better": spec.better}
                 rows.append({name: each for name, each in row.items() if each not in (None, "")})
+        if known and not rows:
+            check_match(match, "metric", known)
         return Answer({"run": chosen.id, "metrics": rows}, {"metrics": "first"}, "use match")
 
     def history(
@@ -85,10 +89,15 @@ class Watch:
         ] = 1500,
     ) -> Answer:
         """Curves within a token budget: trend, extremes, plateau, and points that keep spikes."""
+        if since is not None and until is not None and since > until:
+            raise UserError(f"since={since:g} comes after until={until:g}; swap them")
         chosen = self.desk.select(run)
         history = self.desk.history(chosen)
         budget = min(tokens, self.desk.terms.answer_tokens)
-        curves = {key: _between(*curve_of(history, key), since, until) for key in metrics}
+        whole = {key: curve_of(history, key) for key in metrics}
+        curves = {key: _between(*curve, since, until) for key, curve in whole.items()}
+        if not any(len(x) for x, _ in curves.values()):
+            _refuse_empty(whole, since, until)
         points = max(4, budget // (8 * len(metrics)))
         while True:
             data = _drawn(chosen.id, curves, points)
@@ -261,6 +270,18 @@ def _between(x: "Doubles", y: "Doubles", since: float | None, until: float | Non
     start = 0 if since is None else int(x.searchsorted(since))
     end = len(x) if until is None else int(x.searchsorted(until, side="right"))
     return x[start:end], y[start:end]
+
+
+def _refuse_empty(curves: Mapping[str, Curve], since: float | None, until: float | None) -> None:
+    """Nothing between the two, though there is something elsewhere."""
+    ends = [float(x[end]) for x, _ in curves.values() if len(x) for end in (0, -1)]
+    if ends:
+        start = "the beginning" if since is None else f"{since:g}"
+        end = "the end" if until is None else f"{until:g}"
+        raise UserError(
+            f"there is no point from {start} to {end}; there are some from env step "
+            f"{min(ends):.0f} to {max(ends):.0f}"
+        )
 
 
 def _drawn(id: str, curves: Mapping[str, Curve], points: int) -> dict[str, Any]:

@@ -1,0 +1,95 @@
+"""What a run may spend, and who says so: the request, its config, what is usual, what is left."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from spotter.config import RunConfig
+from spotter.mcp import safe
+from spotter.mcp.desk import Desk
+from spotter.rundir import identity, story
+from spotter.rundir.run import Run
+from spotter.types import UserError
+
+_USUAL_MINUTES: Final = 30.0
+_LEAST_MINUTES: Final = 1.0
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Of one run, from now on."""
+
+    steps: int
+    """That may be spent: one update at least, however few were asked for."""
+    minutes: float
+    minutes_from: str
+    until_steps: int = 0
+    """What the config shall say, where that is not the same: a run that goes on counts from 0."""
+    until_minutes: float = 0.0
+
+    @property
+    def pair(self) -> tuple[int, float]:
+        return self.steps, self.minutes
+
+    @property
+    def overrides(self) -> list[str]:
+        steps, minutes = self.until_steps or self.steps, self.until_minutes or self.minutes
+        return [f"budget.env_steps={steps}", f"budget.minutes={minutes:g}"]
+
+
+def begun(
+    desk: Desk, address: str, overrides: Sequence[str], steps: int | None, minutes: float | None
+) -> Budget:
+    """Of a new run; checked with the rest of the config, whose own it is where none is given."""
+    given = [f"budget.env_steps={steps}"] if steps else []
+    config = safe.resolved(address, [*overrides, *given], desk.terms.trust).config
+    if config.budget.env_steps is None:
+        raise UserError("this config has no budget of env steps; give `steps`")
+    until = config.budget.env_steps
+    spends = max(until, safe.update_steps(config))
+    return Budget(spends, *_minutes(desk, minutes, config.budget.minutes), until)
+
+
+def gone_on(
+    desk: Desk, run: Run, config: RunConfig, steps: int | None, minutes: float | None
+) -> tuple[Budget, int]:
+    """Of a run that is resumed, and the env steps it begins at; what forbids it comes first."""
+    if holder := run.trainer():
+        raise UserError(f"run {run.id} is being trained by {holder}")
+    saved = story.checkpoints(run)
+    if not saved:
+        raise UserError(f"run {run.id} has no checkpoint to go on from")
+    info, own, begun_at = run.info(), config.budget, saved[-1].env_steps
+    if info["solved"] and config.eval.stop_when_solved:
+        raise UserError(
+            f"run {run.id} is solved; to train on, override eval.stop_when_solved=false"
+        )
+    until = begun_at + steps if steps else own.env_steps
+    if not until:
+        raise UserError("this run has no budget of env steps; give `steps`")
+    if until <= begun_at:
+        raise UserError(_spent(run, f"{until:,} env steps", "steps"))
+    trained = identity.seconds(info) / 60
+    left = own.minutes - trained if own.minutes else None
+    if left is not None and left <= 0 and not minutes:
+        raise UserError(_spent(run, f"{own.minutes:g} minutes", "minutes"))
+    more, source = _minutes(desk, minutes, left)
+    spends = max(until - begun_at, safe.update_steps(config))
+    return Budget(spends, more, source, until, trained + more), begun_at
+
+
+def _spent(run: Run, budget: str, argument: str) -> str:
+    return f"run {run.id} has spent its budget of {budget}; give `{argument}`: how many more"
+
+
+def _minutes(desk: Desk, asked: float | None, of_config: float | None) -> tuple[float, str]:
+    """So many, and who says so; where nobody does, no more than is left."""
+    if asked:
+        return asked, "request"
+    if of_config:
+        return of_config, "config"
+    left = desk.terms.limits.most_minutes - desk.ledger.spent().minutes
+    if left >= _USUAL_MINUTES:
+        return _USUAL_MINUTES, "usual"
+    # less than a minute is worth no run: more is asked for than there is, which is refused
+    return max(_LEAST_MINUTES, left), "what is left"
