@@ -182,7 +182,13 @@ class Loop:
         is_best = self.keeper.score(evaluation)
         if is_best:
             self._best = evaluation
+            self._tell_best()
         return is_best
+
+    def _tell_best(self) -> None:
+        """At once, not at the end: who is killed has no end."""
+        if self.run and self.keeper and self.keeper.best is not None:
+            self.run.update(best=self.keeper.best)
 
     def _final_test(self) -> None:
         late = self.scorer.wait()
@@ -247,6 +253,8 @@ class Loop:
         self.recorder.restore(state["recorder"])
         self.next_evaluation, self.cut_short = state["next_evaluation"], state["cut_short"]
         self._row = row
+        if self.run and self.keeper and self.run.info()["best"] != self.keeper.best:
+            self._tell_best()  # a kill came between the two files
         if {"eval.every_steps", "eval.after_steps"} & set(changes):
             config = self.training.config.eval
             every = config.every_steps or math.inf

@@ -94,3 +94,17 @@ def test_diff_is_settings_and_versions_and_nothing_else(spotter, make_run):
         f'versions.torch\t"{info["versions"]["torch"]}"\t"1.0"',
     ]
     assert spotter("diff", one.id, same.id) == type(ran)(0, "", "")
+
+
+def test_a_setting_that_a_resume_changed_is_told_with_all_its_values(spotter, make_run):
+    one, other = make_run(env_steps=33_280), make_run()
+    path, last = one.folder / "run.json", one.settings()["algo"]["gamma"]
+    info = read_json(path)
+    resume = {"time": info["created"], "stopped": info["created"], "env_steps": 30_208}
+    resume |= {"changes": {"algo.gamma": [0.3, last]}}
+    write_json(path, info | {"resumes": [resume]})
+    line = f"algo.gamma\t0.3 for 30,208 env steps then {last} for 3,072\t{last}"
+    assert spotter("diff", one.id, other.id).out.splitlines() == [line]
+    out = spotter("compare", one.id, other.id).out.splitlines()
+    assert line in out
+    assert f"note: {one.id} trained 30,208 of 33,280 env steps with algo.gamma=0.3" in out

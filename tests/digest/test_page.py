@@ -214,3 +214,18 @@ def test_no_torch_and_no_environment_is_imported():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_setting_that_a_resume_changed_is_told_with_all_its_values():
+    when = "2026-11-15T12:00:00+00:00"
+    changes = {"algo.gamma": [0.3, 0.98], "budget.env_steps": [24_000, 25_600]}
+    resume = {"time": when, "stopped": when, "env_steps": 24_064, "changes": changes}
+    turned, straight = make(resumes=[resume], score=41.5), make()
+    ways = "0.3 for 24,064 env steps then 0.98 for 1,536"
+    text = digest(turned)
+    assert f"- algo.gamma: {ways} (changed when it was resumed)" in text
+    assert f"- {straight.id}: 480" in text
+    assert f"differs: algo.gamma 0.98 / {ways}" in text
+    assert "What did changing algo.gamma while it trained do?" in text
+    assert f"differs: algo.gamma {ways} / 0.98" in digest(straight)
+    assert "budget.env_steps: 24" not in text

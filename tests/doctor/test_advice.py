@@ -157,6 +157,18 @@ def test_far_below_the_threshold_is_never_healthy(made, rows):
     assert "score 22, threshold 475" in diagnosis.problems[0].evidence[0]
 
 
+def test_how_far_it_came_is_told_by_one_score_and_by_its_name(made):
+    """By the training score it came 1 % of the way."""
+    tested = {"event": "evaluation", "seeds": "test", "env_steps": 3072, "score": 49.0,
+              "scores": [49.0], "threshold": 475.0, "solved": False}  # fmt: skip
+    info = {"solved": False, "reason": "budget", "env_steps": 3072}
+    columns = PLAIN | {"train/score": lambda at: 20.0 + 5.0 * at}
+    run = made("healthy-cartpole", info=info, columns=columns, rows=12, events=[tested])
+    (problem,) = diagnose(run).problems
+    assert "at 6% of the way" in problem.sentence
+    assert problem.evidence[0] == "test score 49, threshold 475; it began at 20.21"
+
+
 def test_a_plateau_of_few_rows(made):
     assert told(diagnose(far(made, 12, env_steps=25_000))) == ["plateau"]
 

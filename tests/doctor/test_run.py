@@ -1,5 +1,6 @@
 """The doctor on runs whose numbers and settings are known: ranking, changes, commands, speed."""
 
+import json
 import re
 import subprocess
 import sys
@@ -164,6 +165,41 @@ def test_plateau(made):
                columns={"train/score": level, "train/score_last": level,
                         "policy/entropy": lambda at: 1.0})  # fmt: skip
     assert ids(run, "warning")[0] == "plateau"
+
+
+def resumed(run, at, **changes):
+    """As if it had been resumed there, with these settings changed from what they are."""
+    when = {"time": run.info()["created"], "stopped": run.info()["created"], "env_steps": at}
+    pairs = {name.replace("__", "."): pair for name, pair in changes.items()}
+    info = json.loads((run.folder / "run.json").read_text())
+    (run.folder / "run.json").write_text(
+        json.dumps(info | {"resumes": [{**when, "changes": pairs}]})
+    )
+    return run
+
+
+def test_a_setting_is_judged_by_the_value_most_env_steps_were_trained_with(made):
+    turned = ("gamma: 0.0", "gamma: 0.98")
+    late = made("failed-gamma-too-low-2", [turned])
+    steps = late.info()["env_steps"]
+    resumed(late, steps - 2816, algo__gamma=[0.0, 0.98])
+    found = diagnose(late)
+    ways = f"0.0 for {steps - 2816:,} env steps then 0.98 for 2,816"
+    assert found.problems[0].id == "gamma-too-low"
+    assert f"algo.gamma changed on the way: {ways}" in found.problems[0].evidence
+    assert found.not_checked[0] == (
+        f"settings changed on the way, judged by those of most env steps: algo.gamma {ways}"
+    )
+    assert "algo.gamma=0.9" in found.command and "algo.gamma=0.0" not in found.command
+    early = diagnose(resumed(late, 2816, algo__gamma=[0.0, 0.98]))
+    assert "gamma-too-low" not in [problem.id for problem in early.problems]
+
+
+def test_values_that_make_no_config_leave_it_with_the_last_ones(made):
+    run = resumed(made("failed-gamma-too-low-2"), 10**9, algo__gamma=["often", 0.0])
+    found = diagnose(run)
+    assert found.problems[0].id == "gamma-too-low"
+    assert found.not_checked[0].startswith("settings changed on the way, judged by the last ones:")
 
 
 def test_weights_that_blew_up(made):

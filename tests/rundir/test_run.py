@@ -9,7 +9,7 @@ import pytest
 
 from spotter.config import recipes, resolve, validate
 from spotter.rundir import identity, process
-from spotter.rundir.files import StorageError
+from spotter.rundir.files import StorageError, write_json
 from spotter.rundir.run import FORMAT, Run, all_runs, home, select
 from spotter.types import UserError
 
@@ -279,3 +279,18 @@ def test_reading_runs_needs_no_torch():
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "set()"
+
+
+def test_a_run_killed_under_an_older_version_stands_by_its_best_checkpoint(make_run):
+    run = make_run(status="running", score=None)
+    path = run.folder / "checkpoints" / "best.json"
+    path.parent.mkdir()
+    write_json(path, {"step": "step-000000100", "score": 500.0, "seeds": "eval"})
+    assert run.info()["best"] == 500
+    assert select("@best-of:CartPole-v1") == run
+    for text in ("{}", "?", '{"score": "x", "seeds": "eval"}', '{"score": 3, "seeds": "test"}'):
+        path.write_text(text)
+        assert run.info()["best"] is None
+    write_json(path, {"step": "step-000000100", "score": 500.0, "seeds": "eval"})
+    run.update(best=499.0)
+    assert run.info()["best"] == 499, "what run.json says itself goes first"

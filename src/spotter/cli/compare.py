@@ -16,7 +16,9 @@ _COLUMNS: Final = (
     "run", "recipe", "seed", "score", "over episodes", "on", "to threshold", "env steps",
     "time", "steps/s",
 )  # fmt: skip
-_LABEL, _CELL = 13, 22
+_GIVES: Final = (
+    "steps/s", "time", "seed", "on", "recipe…", "to threshold", "env steps", "over episodes",
+)  # fmt: skip
 
 
 def compare(selectors: Selectors) -> None:
@@ -34,20 +36,22 @@ def compare(selectors: Selectors) -> None:
         typer.echo(_over_seeds(group))
     for warning in comparing.warnings(outcomes):
         typer.echo(f"note: {warning}")
-    differences = comparing.differing([run.settings() for run in runs])
+    infos = [one.info for one in outcomes]
+    differences = comparing.differing_settings([run.settings() for run in runs], infos)
     if differences:
         typer.echo("")
         rows = [[name, *values] for name, values in differences.items()]
-        table.show(["setting", *(run.id for run in runs)], rows, header=True)
+        ids = [run.id for run in runs]
+        table.show(["setting", *ids], rows, wraps=ids, header=True)
 
 
 def _echo_outcomes(rows: list[list[str]]) -> None:
     """A line per run; on a terminal a column per run, like the settings below, while they fit."""
-    if _LABEL + len(rows) * _CELL > table.width():
-        table.show(_COLUMNS, rows, wraps=("recipe",), header=True)
-    else:
-        names, *lines = zip(_COLUMNS, *rows, strict=True)
+    names, *lines = zip(_COLUMNS, *rows, strict=True)
+    if table.wide(names, lines) <= table.width():
         table.show(names, lines)
+    else:
+        table.show(_COLUMNS, rows, gives=_GIVES, header=True)
 
 
 def _distinct(selectors: list[str]) -> "list[Run]":
@@ -95,11 +99,12 @@ def diff(
     other: Annotated[str, typer.Argument(metavar="OTHER", help=SELECTOR)],
 ) -> None:
     """Print the settings, then the versions, in which two runs differ: name, first, second."""
-    from spotter.rundir.compare import differing
+    from spotter.rundir.compare import differing, differing_settings
     from spotter.rundir.run import select
 
     runs = [select(one), select(other)]
-    rows = differing([run.settings() for run in runs])
-    rows |= differing([{"versions": run.info()["versions"]} for run in runs])
+    infos = [run.info() for run in runs]
+    rows = differing_settings([run.settings() for run in runs], infos)
+    rows |= differing([{"versions": info["versions"]} for info in infos])
     for name, values in rows.items():
         typer.echo("\t".join(map(table.plain, (name, *values))))

@@ -5,13 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from spotter.config.diff import difference
-from spotter.config.dump import flow
 from spotter.digest.budget import Line, Section
 from spotter.digest.facts import Facts, settings
 from spotter.digest.settings import rank
 from spotter.display.words import count, number
 from spotter.rundir import selectors
+from spotter.rundir.compare import differing_settings
 from spotter.rundir.identity import Info
 from spotter.rundir.run import Run
 
@@ -23,8 +22,8 @@ class Other:
     """Another run of the same environment."""
 
     info: Info
-    changes: Mapping[str, tuple[Any, Any]] | None
-    """Setting -> (theirs, ours), without the seed; None if one of both cannot be read."""
+    changes: Mapping[str, Sequence[str]] | None
+    """Setting -> theirs and ours, without the seed; None if one of both cannot be read."""
 
 
 def look(facts: Facts, others: int) -> list[Other]:
@@ -80,22 +79,22 @@ def _unlike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return "" not in prints and len(prints) > 1
 
 
-def _told(facts: Facts, changes: Mapping[str, tuple[Any, Any]] | None) -> str:
+def _told(facts: Facts, changes: Mapping[str, Sequence[str]] | None) -> str:
     if changes is None:
         return "its settings cannot be read"
     if not changes:
         return "same settings"
     names = sorted(changes, key=lambda name: (rank(name), name))
-    parts = [f"{name} {flow(changes[name][0])} / {flow(changes[name][1])}" for name in names]
+    parts = [f"{name} {' / '.join(changes[name])}" for name in names]
     more = len(parts) - _DIFFERENCES
     rest = f" and {more} more" if more > 0 else ""
     return f"differs: {facts.discreet.said(', '.join(parts[:_DIFFERENCES]), 240)}{rest}"
 
 
-def _changes(facts: Facts, info: Info) -> dict[str, tuple[Any, Any]] | None:
+def _changes(facts: Facts, info: Info) -> dict[str, list[str]] | None:
     config = settings(Run(facts.run.folder.parent / str(info["id"])))
     if not config or not facts.config:
         return None
-    found = difference(config, facts.config)
+    found = differing_settings([config, facts.config], [info, facts.info])
     found.pop("seed", None)
     return found

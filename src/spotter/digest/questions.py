@@ -7,6 +7,7 @@ from spotter.digest.budget import Line, Section
 from spotter.digest.facts import Facts
 from spotter.digest.others import Other
 from spotter.display.words import count, number, plural
+from spotter.rundir import trained
 from spotter.rundir.trend import trend
 
 _GAP: Final = 0.25
@@ -88,6 +89,7 @@ def _about_seeds(facts: Facts, others: Sequence[Other]) -> Iterator[str]:
 
 def _about_changes(facts: Facts, others: Sequence[Other]) -> Iterator[str]:
     changed = [str(e.get("setting")) for e in facts.events if e.get("event") == "change"]
+    changed += trained.changed(facts.info)
     if changed:
         names = facts.discreet.said(", ".join(dict.fromkeys(changed)), 120)
         yield f"What did changing {names} while it trained do? There is no run without it."

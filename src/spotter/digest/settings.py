@@ -10,6 +10,7 @@ from spotter.config.foreign import is_recipe
 from spotter.config.load import Resolved
 from spotter.digest.budget import Line, Section
 from spotter.digest.facts import Facts
+from spotter.rundir import trained
 from spotter.types import UserError
 
 _ORDER: Final = ("algo", "reward", "policy", "env", "budget", "eval", "seed")
@@ -17,7 +18,7 @@ _LONG: Final = 160
 
 
 def section(facts: Facts) -> Section:
-    """What this run changed first, then what its recipe sets; defaults are left unsaid."""
+    """What changed on the way, what this run changed, what its recipe sets; no defaults."""
     usual = recipe_of(str(facts.info["address"]))
     if not facts.config:
         return Section(
@@ -31,6 +32,7 @@ def section(facts: Facts) -> Section:
     else:
         intro = "Settings that are not the defaults, and who set them:"
         lines = list(_lines(facts, usual))
+    lines += _on_the_way(facts)
     if not lines:
         return Section("## Settings", [Line("All as in the defaults.")], importance=75, fade=4)
     return Section(
@@ -41,6 +43,13 @@ def section(facts: Facts) -> Section:
         fade=4,
         intro=intro,
     )
+
+
+def _on_the_way(facts: Facts) -> Iterator[Line]:
+    """Before all others: the values below are the last ones only."""
+    for name, spans in trained.changed(facts.info).items():
+        text = facts.discreet.said(f"{name}: {trained.words(spans)}", 2 * _LONG)
+        yield Line(f"- {text} (changed when it was resumed)", rank(name) - 2000)
 
 
 def recipe_of(address: str) -> Resolved | None:

@@ -17,6 +17,7 @@ import numpy as np
 from spotter.config import RunConfig, validate
 from spotter.config.foreign import check_names
 from spotter.metrics.rules import IDS
+from spotter.rundir import trained
 from spotter.rundir.history import Doubles, History
 from spotter.rundir.run import Run
 from spotter.schedules import Schedule
@@ -65,9 +66,12 @@ class Case:
         self.evaluations = [one for one in self.scored if one["seeds"] == "eval"]
         self.not_checked: list[str] = []
         self.trusted = trusted
+        self.changed = trained.changed(self.info)
+        """Settings that were not the same all the way."""
         self.config = self._read_config()
 
     def _read_config(self) -> RunConfig | None:
+        """What most env steps were trained with, and if that makes no config, its last one."""
         said = "settings, which this version cannot read"
         try:
             written = self.run.settings()
@@ -75,10 +79,23 @@ class Case:
                 said = "settings that name code of another package"
                 check_names(written)
                 said = "settings, which this version cannot read"
-            return validate(written)
+            config = validate(written)
         except (UserError, OSError, AssertionError) as error:
             self.not_checked.append(f"{said}: {error}")
             return None
+        return self._mostly(written, config) if self.changed else config
+
+    def _mostly(self, written: Mapping[str, Any], last: RunConfig) -> RunConfig:
+        ways = ", ".join(f"{name} {trained.words(each)}" for name, each in self.changed.items())
+        usual, judged = trained.mostly(written, self.changed), "those of most env steps"
+        try:
+            if not self.trusted:
+                check_names(usual)
+            config = validate(usual)
+        except UserError:
+            config, judged = last, "the last ones"
+        self.not_checked.append(f"settings changed on the way, judged by {judged}: {ways}")
+        return config
 
     # --- settings --------------------------------------------------------------------------------
 
@@ -242,6 +259,16 @@ class Case:
     def best(self) -> float:
         """The best tenth of the training scores."""
         return self.highest("train/score")
+
+    @property
+    def judged(self) -> tuple[str, float]:
+        """The one score it is judged by, with its full name: test, best evaluation, training."""
+        tested = [float(one["score"]) for one in self.scored if one["seeds"] == "test"]
+        if tested:
+            return "test score", tested[-1]
+        if self.evaluations:
+            return "best evaluation", max(float(one["score"]) for one in self.evaluations)
+        return "training score", self.last
 
     def way(self, score: float) -> float:
         """How far a score is on the way from the first one to the threshold: 0 to 1 and beyond."""

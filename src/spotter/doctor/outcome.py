@@ -308,16 +308,16 @@ def far_from_threshold(case: Case) -> Found | None:
     """The last word: a run that used up its budget for nothing is not well."""
     if case.threshold is None or case.solved or case.info.get("reason") != "budget":
         return None
-    score = float(case.scored[-1]["score"]) if case.scored else case.last
+    name, score = case.judged
     way = case.way(score)
     if case.well and not way < _FAR:
         return None
-    where = "without a score"
+    where, said = "without a score", f"no score, threshold {case.threshold:g}"
     if math.isfinite(way):
-        where = f"at {max(0.0, min(way, case.way(case.last))):.0%} of the way to the threshold"
+        where = f"at {max(0.0, way):.0%} of the way to the threshold"
+        said = f"{name} {score:.4g}, threshold {case.threshold:g}; it began at {case.start:.4g}"
     return Found(
         f"It ended {where}; no rule names the cause.",
-        (f"score {score:.4g}, threshold {case.threshold:g}" if math.isfinite(score) else
-         f"no score, threshold {case.threshold:g}",
+        (said,
          f"{case.history.rows} updates in {case.env_steps:,} env steps"),
     )  # fmt: skip

@@ -4,6 +4,7 @@
 run's environment, in a process of its own. The rules are in rules.py.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,6 +16,7 @@ from spotter.doctor.found import About, Found, Level
 from spotter.doctor.remedies import remedy
 from spotter.doctor.rules import BY_ID, LAST, LASTING, PLAYED, RULES, Rule
 from spotter.metrics.alerts import PAGE
+from spotter.rundir import trained
 from spotter.rundir.history import History
 from spotter.rundir.run import Run
 
@@ -165,7 +167,7 @@ def _problem(case: Case, rule: Rule, seen: Found, also: Sequence[str]) -> Proble
         rule.id,
         seen.level or rule.level,
         seen.sentence,
-        (*_evidence(rule, seen), *_explains(also)),
+        (*_evidence(rule, seen), *_changed(case, seen), *_explains(also)),
         changes.checked(case, seen.overrides),
         changes.fitting(case, seen.then or rule.then),
         rule.about,
@@ -177,6 +179,14 @@ def _evidence(rule: Rule, seen: Found) -> tuple[str, ...]:
     if rule.about != "learning":
         return seen.evidence
     return tuple(line for line in seen.evidence if not re.search(r"\bnan\b", line))
+
+
+def _changed(case: Case, seen: Found) -> Iterator[str]:
+    """Of a setting that a finding is about: that it had this value for a part of the run only."""
+    said = "\n".join((*seen.evidence, *seen.overrides))
+    for name, spans in case.changed.items():
+        if re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", said):
+            yield f"{name} changed on the way: {trained.words(spans)}"
 
 
 def _explains(also: Sequence[str]) -> tuple[str, ...]:
@@ -244,13 +254,8 @@ def _verdict(case: Case, problems: list[Problem]) -> str:
 
 
 def _score(case: Case) -> str:
-    """The score by its full name: that of the test, else the best evaluation, else training's."""
-    tested = [one["score"] for one in case.scored if one["seeds"] == "test"]
-    if tested:
-        return f"test score {tested[-1]:.4g}"
-    if case.evaluations:
-        return f"best evaluation {max(one['score'] for one in case.evaluations):.4g}"
-    return f"training score {case.last:.4g}" if case.has("train/score") else "no score yet"
+    name, score = case.judged
+    return f"{name} {score:.4g}" if math.isfinite(score) else "no score yet"
 
 
 def _are(number: int) -> str:

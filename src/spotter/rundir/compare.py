@@ -13,7 +13,7 @@ from typing import Any, Final
 from spotter.config import NOT_THE_GAME, validate
 from spotter.config.diff import difference
 from spotter.config.dump import flow
-from spotter.rundir import identity
+from spotter.rundir import identity, trained
 from spotter.rundir.run import Run
 from spotter.types import UserError
 
@@ -107,10 +107,13 @@ def _first_solved(evaluations: Sequence[dict[str, Any]]) -> int | None:
 
 
 def groups(outcomes: Sequence[Outcome]) -> list[Group]:
-    """Where several seeds of the same settings were given, what they say together."""
+    """Where several seeds of the same settings were given, what they say together.
+
+    A run whose settings changed on the way is no other seed of those it ended with.
+    """
     alike: dict[str, dict[int, Outcome]] = {}
     for one in outcomes:
-        if one.score is not None:
+        if one.score is not None and not trained.changed(one.info):
             settings = {key: v for key, v in one.run.settings().items() if key != "seed"}
             alike.setdefault(flow(settings), {}).setdefault(one.info["seed"], one)
     return [
@@ -132,7 +135,7 @@ def warnings(outcomes: Sequence[Outcome]) -> list[str]:
         found.append(f"{envs[0]} {unlike}")
     if {"test", "eval"} <= {one.seeds for one in outcomes}:
         found.append("an eval score is the best of several and flatters; a test score is not")
-    return found
+    return found + [text for one in outcomes if (text := trained.warning(one.run.id, one.info))]
 
 
 def _unlike(outcomes: Sequence[Outcome]) -> str:
@@ -193,6 +196,23 @@ def differing(sides: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     first, *others = sides
     names = dict.fromkeys(name for other in others for name in difference(first, other))
     return {name: [_shown(side, name) for side in sides] for name in names}
+
+
+def differing_settings(
+    settings: Sequence[Mapping[str, Any]], infos: Sequence[Mapping[str, Any]]
+) -> dict[str, list[str]]:
+    """The same for the settings of runs; one that changed on the way is told with its env steps."""
+    found = differing(settings)
+    ways = [trained.changed(info) for info in infos]
+    for name in dict.fromkeys(name for way in ways for name in way):
+        texts = [
+            trained.words(way[name]) if name in way else _shown(side, name)
+            for side, way in zip(settings, ways, strict=True)
+        ]
+        found.pop(name, None)
+        if len(set(texts)) > 1:
+            found[name] = texts
+    return found
 
 
 def _shown(data: Any, name: str) -> str:

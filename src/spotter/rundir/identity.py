@@ -93,6 +93,8 @@ def read(folder: Path) -> Info:
             "update Spotter"
         )
     _check(folder, info)
+    if info["best"] is None:
+        info["best"] = _best(folder)
     # a folder that was copied or renamed is a run of its own
     return info | {"id": folder.name, "tags": tags(folder)}
 
@@ -111,6 +113,16 @@ def _check(folder: Path, info: Mapping[str, Any]) -> None:
             info["parent"]["run"]
     except (ValueError, TypeError, KeyError) as error:
         raise UserError(f"{folder} is not a run: run.json is damaged ({error})") from error
+
+
+def _best(folder: Path) -> float | None:
+    """Of a run that older versions wrote: they told run.json only at its end."""
+    try:
+        found = read_json(folder / "checkpoints" / "best.json")
+    except (OSError, ValueError):
+        return None
+    score = found.get("score")
+    return float(score) if isinstance(score, int | float) and found.get("seeds") == "eval" else None
 
 
 def tags(folder: Path) -> list[str]:
