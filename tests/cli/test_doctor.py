@@ -162,3 +162,12 @@ def test_a_run_that_is_not_there_is_one_sentence(spotter, recorded, words, sente
     ran = spotter("doctor", *words)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(f"spotter: {sentence}")
+
+
+def test_an_option_for_runs_is_refused_elsewhere(spotter):
+    for words in (("CartPole-v1",), ()):
+        ran = spotter("doctor", *words, "--no-environment")
+        assert (ran.code, ran.err) == (
+            2,
+            "spotter: --no-environment is for runs, such as @last; leave it out here\n",
+        )

@@ -74,7 +74,8 @@ def test_all_about_one_step(spotter, run):
     assert cells["p push left"].startswith("0.")
     assert cells["part step_penalty"] == "-0.1"
     assert len(cells["sees obs"].split(", ")) == 4
-    assert {"value", "reward", "training reward", "cumulative", "return", "gae"} <= set(cells)
+    assert {"value", "reward", "training reward", "score", "return"} <= set(cells)
+    assert {"advantage", "return minus value"} <= set(cells)
 
 
 def test_every_step_as_csv(spotter, run, tmp_path):
@@ -85,8 +86,8 @@ def test_every_step_as_csv(spotter, run, tmp_path):
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == trace.meta.length
-    assert float(rows[-1]["cumulative"]) == trace.meta.score
-    assert float(rows[0]["gae"]) != 0
+    assert float(rows[-1]["score"]) == trace.meta.score
+    assert float(rows[0]["advantage"]) != 0
     assert spotter("inspect", "@last", "--csv", str(tmp_path / "no" / "x.csv")).code == 2
 
 
@@ -104,6 +105,7 @@ def test_several_episodes_and_the_audit(spotter, run, tmp_path):
     assert audit["env"][1] == "1"
     assert audit["step_penalty"][1] == "-0.1"
     assert audit["step_penalty"][7] == "9%", "0.1 of 1.1"
+    assert rows[4][6:8] == ["steps paid", "share"]
     assert "training reward" in audit
     with path.open(newline="", encoding="utf-8") as file:
         seeds = {row["seed"] for row in csv.DictReader(file)}
@@ -116,7 +118,9 @@ def test_json_holds_everything_a_program_wants(spotter, run):
     (episode,) = data["episodes"]
     assert episode["seed"] == 3
     assert len(episode["steps"]) == episode["length"]
-    assert {"action", "value", "gae", "part/env"} <= set(episode["steps"][0])
+    assert {"action", "value", "advantage", "return_minus_value", "part/env"} <= set(
+        episode["steps"][0]
+    )
     assert load(listing(run)[0]).meta.score == episode["score"]
     assert {part["name"] for part in data["audit"]} == {"env", "step_penalty", "training reward"}
 
@@ -134,9 +138,46 @@ def test_a_saved_episode_is_shown_again_without_playing(spotter, run):
     again = spotter("inspect", str(folder))
     assert again.out == first.out
     assert len(listing(run)) == 1
-    refused = spotter("inspect", str(folder), "--seed", "4")
-    assert refused.code == 2
-    assert "was played already" in refused.err
+    others = (("--seed", "4"), ("--sampled",), ("--untrained",), ("--episodes", "2"))
+    for option, *value in others:
+        refused = spotter("inspect", str(folder), option, *value)
+        assert refused.code == 2
+        assert f"was played already and takes no {option}" in refused.err
+
+
+def test_an_episode_is_stored_once(spotter, run, tmp_path):
+    first = spotter("inspect", "@last", "--seed", "3")
+    again = spotter("inspect", "@last", "--seed", "3", "--gamma", "0.5", "--step", "2")
+    assert first.out.splitlines()[-1] == again.out.splitlines()[-1]
+    assert len(listing(run)) == 1
+    spotter("inspect", "@last", "--seed", "3", "env.time_limit=5")
+    spotter("inspect", "@last", "--seed", "3", "--sampled")
+    assert len(listing(run)) == 3, "under other circumstances it is another one"
+
+
+def test_what_is_refused_stores_nothing(spotter, run, tmp_path):
+    refused = {
+        ("--csv", str(tmp_path / "no" / "x.csv")): f"there is no folder {tmp_path / 'no'}",
+        ("--csv", str(tmp_path)): "it is a folder",
+        ("--step", "9999"): "got 9999: the episode has ",
+        ("--step", "-1"): "--step should be 0 or more",
+        ("--step", "1", "--episodes", "2"): "--step is about one episode",
+        ("--step", "1", "--json"): "--step does not go with --json",
+        ("--untrained", "--sampled"): "leave --sampled out",
+    }
+    for args, sentence in refused.items():
+        ran = spotter("inspect", "@last", *args)
+        assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+        assert sentence in ran.err
+    ran = spotter("inspect", "@last/step=0", "--untrained")
+    assert (ran.code, "an untrained policy has no step=0" in ran.err) == (2, True)
+    assert listing(run) == []
+
+
+def test_an_even_chance_is_no_unlikely_pick(spotter, run):
+    ran = spotter("inspect", "@last", "--untrained")
+    assert "not greedy" in ran.out
+    assert "unlikely pick" not in ran.out
 
 
 def test_masks_and_fresh_weights(spotter, make_config):

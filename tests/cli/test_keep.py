@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -136,3 +137,34 @@ def test_these_commands_need_no_torch(make_run):
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert not other.folder.exists()
+
+
+def test_a_note_is_told_again(spotter, make_run):
+    run = make_run()
+    assert spotter("note", "@last", " lower lr:\nkl was 0.2 ").out == f"noted in {run.id}\n"
+    assert "note" in (shown := spotter("show", run.id).out) and "lower lr: kl was 0.2 (" in shown
+    assert "lower lr: kl was 0.2" in spotter("digest", run.id).out
+    for text in ("", "  ", "x" * 4001):
+        assert "a note has 1 to 4,000 characters" in error(spotter("note", run.id, text))
+    assert [event["text"] for event in run.events() if event["event"] == "note"] == [
+        "lower lr:\nkl was 0.2"
+    ]
+
+
+def test_stop_is_ctrl_c_from_elsewhere(spotter, make_run, tmp_path):
+    assert "is not being trained" in error(spotter("stop", make_run().id))
+    command = [sys.executable, "-m", "spotter", "train", "CartPole-v1:ppo", "video.when=null"]
+    settings = ["budget.env_steps=100000000", "eval.every_steps=null", "--quiet"]
+    with subprocess.Popen([*command, *settings]) as training:
+        deadline = time.monotonic() + 60
+        while not (there := [run for run in all_runs() if run.info()["status"] == "running"]):
+            assert time.monotonic() < deadline and training.poll() is None
+            time.sleep(0.1)
+        run = there[0]
+        while not run.metrics_path.exists() or not run.metrics_path.stat().st_size:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert spotter("stop", run.id).out.startswith(f"{run.id} saves and stops")
+        training.wait(60)
+    assert run.info()["status"] == "interrupted"
+    assert (run.folder / "checkpoints" / "latest.json").exists()

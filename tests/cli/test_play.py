@@ -73,8 +73,21 @@ def test_no_keys_at_all_is_a_sentence(spotter, monkeypatch, game, lines):
     keys(monkeypatch, *lines)
     ran = spotter("play", game, "--mode", "human", "--headless")
     assert (ran.code, ran.out) == (2, "")
-    assert "no key of this game came on standard input" in ran.err
-    assert ran.err.count("\n") == 1
+    assert "no key of this game came on standard input" in ran.err.splitlines()[-1]
+
+
+def test_a_line_with_an_unknown_key_is_no_step(spotter, monkeypatch):
+    keys(monkeypatch, "left", "banana", "right banana", "ArrowRight")
+    ran = spotter("play", "CartPole-v1", "--headless")
+    assert "in 2 steps, stopped" in ran.out
+    assert ran.err == (
+        "no step: 'banana' is no key of this game; keys: left (push left), right (push right)\n"
+    )
+
+
+def test_what_is_recorded_is_whoever_played(spotter, run):
+    assert spotter("play", "@last", "--headless", "--record", "--seed", "5").code == 0
+    assert [traces.load_meta(folder).mode for folder in traces.listing(run)] == ["greedy"]
 
 
 def test_keys_that_end_with_an_episode_begin_no_other(spotter, monkeypatch):
@@ -105,7 +118,13 @@ def test_it_plays_in_a_window(spotter, monkeypatch):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("CartPole-v1", "--mode", "agnt"), "--mode should be human, agent or random"),
+        (("CartPole-v1", "--mode", "agnt"), "there is no --mode 'agnt'; did you mean 'agent'?"),
+        (
+            ("CartPole-v1", "--mode", "robot"),
+            "no --mode 'robot'; known: agent, human, random, untrained",
+        ),
+        (("CartPole-v1", "--headless", "--step-by-step"), "--step-by-step is about the window"),
+        (("CartPole-v1", "--headless", "--fps", "3"), "--fps is about the window"),
         (("CartPole-v1", "--mode", "agent"), "a recipe has no policy"),
         (("CartPole-v1", "--record"), "--record keeps episodes with a run"),
         (("CartPole-v1", "--episodes", "0"), "--episodes should be a whole number"),

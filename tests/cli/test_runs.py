@@ -48,7 +48,9 @@ def test_a_mistake_leaves_nothing(spotter, folder, tmp_path):
 
 
 def test_questions_about_runs_that_are_not_there(spotter, folder, tmp_path):
-    assert spotter("runs").err == "spotter: there are no runs in runs\n"
+    assert spotter("runs").err == (
+        "spotter: there are no runs in runs; make one, e.g. spotter train CartPole-v1:ppo\n"
+    )
     assert spotter("runs", "--json").out == "[]\n"
     assert spotter("show", "@last").err == "spotter: there is no run in runs\n"
     assert spotter("show", "@last").code == 2
@@ -64,7 +66,8 @@ def test_eval_confirms_the_written_score_and_notices_other_weights(spotter, trai
     score.write_text(score.read_text().replace('"scores": [', '"scores": [1.5,'))
     bad = spotter("eval", "@last")
     assert bad.code == 1
-    assert "not what was written down" in bad.err
+    assert "not what it was saved with: " in bad.err
+    assert "the first is number 1 (seed " in bad.err and "with 1.5 then and " in bad.err
 
 
 def test_eval_under_other_settings_says_what_is_different(spotter, trained):
@@ -74,6 +77,8 @@ def test_eval_under_other_settings_says_what_is_different(spotter, trained):
         "note: not the game it was trained on: time_limit null / 9",
         "score 9 over 3 test episodes",
     ]
+    idle = spotter("eval", "@last", "algo.lr=1")
+    assert (idle.code, "algo.lr changes nothing about how" in idle.err) == (2, True)
     wrong = spotter("eval", "@last", "env.tim_limit=9")
     assert (wrong.code, "did you mean env.time_limit?" in wrong.err) == (2, True)
 

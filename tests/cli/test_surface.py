@@ -34,6 +34,8 @@ SURFACE = {
     "spotter compare": ["RUN..."],
     "spotter diff": ["RUN", "OTHER"],
     "spotter tag": ["RUN", "TAG", "--remove"],
+    "spotter note": ["RUN", "TEXT"],
+    "spotter stop": ["RUN"],
     "spotter rm": ["RUN...", "--yes"],
     "spotter export": ["RUN", "FILE"],
     "spotter import": ["FILE"],

@@ -76,6 +76,21 @@ def test_the_trend_takes_what_is_left():
     assert "▁" in plain_text(summary.MetricSummary(entries), 60)
 
 
+@pytest.mark.parametrize("width", range(36, 110, 4))
+def test_a_number_is_whole_or_its_column_is_left_out(width):
+    values = (0.0, 0.000123456, 12345.678)
+    entries = entries_of(*(row(n, {"train/score": x}) for n, x in enumerate(values)))
+    whole = plain_text(summary.MetricSummary(entries), 200).splitlines()
+    texts = dict(zip(whole[1].split()[1:6], whole[2].split()[1:6], strict=True))
+    lines = plain_text(summary.MetricSummary(entries), width).splitlines()
+    heads = [head for head in lines[1].split()[1:] if head != "trend"]
+    assert lines[2].split()[1 : 1 + len(heads)] == [texts[head] for head in heads]
+    missing = [head for head in ("std", "min", "mean", "max") if head not in heads]
+    told = f"left out for lack of room: {', '.join(missing)}" if missing else ""
+    assert " ".join(" ".join(lines[3:]).split()) == told
+    assert "last" in heads
+
+
 def test_the_alert_list_has_counts_advice_and_where_to_read_on():
     counts = ending(alerts=[DEAD, KL_HIGH]).alerts
     wanted = [

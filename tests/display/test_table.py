@@ -153,6 +153,14 @@ def test_roll_01_bars_for_the_rollout_and_the_run():
     assert not [x for x in plain_text(replace(VIEW, rollout=None)).splitlines() if "rollout" in x]
 
 
+@pytest.mark.parametrize("width", [44, 60, 72])
+def test_on_a_narrow_terminal_the_bar_gives_way_and_its_numbers_stay(width):
+    lines = plain_text(view_of(row()), width, 40).splitlines()
+    assert any(line.rstrip().endswith("31,232 of 100,000 env steps  31 %") for line in lines)
+    (title,) = (line for line in lines if " metric " in line)
+    assert title.split()[-1] in ("change", "trend", "alert"), "a head is whole or not there"
+
+
 def test_messages_below_the_newest_that_fit():
     alert = Message("kl-high: saw 0.052 [limit 0.03]", "warning", "try: lower algo.lr")
     notes = [Message(f"note {number}") for number in range(9)]

@@ -122,18 +122,18 @@ def test_keys_in_a_field_do_not_move_the_episode(page, visit):
 def test_gamma_and_lambda_change_advantages_as_the_server_computes_them(page, visit):
     trace = visit("cartpole", step=3)
     own = judged(trace)
-    assert fact(page, "GAE") == pytest.approx(own.gae[3], rel=1e-3)
+    assert fact(page, "advantage") == pytest.approx(own.advantage[3], rel=1e-3)
     assert fact(page, "return") == pytest.approx(own.returns[3], rel=1e-3)
-    assert fact(page, "advantage") == pytest.approx(own.baseline[3], rel=1e-3)
+    assert fact(page, "return minus value") == pytest.approx(own.return_minus_value[3], rel=1e-3)
     page.fill(".viewer-gamma", "0.5")
     page.fill(".viewer-lambda", "0.1")
     other = judged(trace, 0.5, 0.1)
-    assert fact(page, "GAE") == pytest.approx(other.gae[3], rel=1e-3)
+    assert fact(page, "advantage") == pytest.approx(other.advantage[3], rel=1e-3)
     assert fact(page, "return") == pytest.approx(other.returns[3], rel=1e-3)
-    assert abs(other.gae[3] - own.gae[3]) > 0.05
+    assert abs(other.advantage[3] - own.advantage[3]) > 0.05
     page.fill(".viewer-gamma", "7")
     assert "from 0 to 1" in page.inner_text(".viewer [role=alert]")
-    assert fact(page, "GAE") == pytest.approx(other.gae[3], rel=1e-3)
+    assert fact(page, "advantage") == pytest.approx(other.advantage[3], rel=1e-3)
 
 
 def test_an_episode_that_was_cut_off_goes_on_with_the_value(page, studio, shown):

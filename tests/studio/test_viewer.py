@@ -187,7 +187,7 @@ def test_an_episode_that_was_replaced_is_read_anew(run, shelf):
 
 
 def test_few_episodes_stay_open(run, shelf):
-    names = [episodes.cartpole(run, 2) for _ in range(7)]
+    names = [episodes.cartpole(run, 2, seed=seed) for seed in range(7)]
     for name in names:
         shelf.trace(run.id, name)
     assert len(shelf._open) == viewer._OPEN
@@ -197,7 +197,7 @@ def test_a_csv_follows_gamma(run, shelf):
     trace = shelf.trace(run.id, episodes.cartpole(run))
     header, first, *rest = viewer.as_csv(trace, 0.5, 0.1).splitlines()
     row = dict(zip(header.split(","), first.split(","), strict=True))
-    assert float(row["gae"]) == pytest.approx(judged(trace, 0.5, 0.1).gae[0])
+    assert float(row["advantage"]) == pytest.approx(judged(trace, 0.5, 0.1).advantage[0])
     assert len(rest) == 39
 
 

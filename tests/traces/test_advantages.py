@@ -40,9 +40,9 @@ def test_they_are_those_of_the_algorithms(end, gamma, lam):
     )
     found = judged(made)
     gae, to_go = theirs(end, 4.0, gamma, lam)
-    np.testing.assert_allclose(found.gae, gae, atol=1e-12)
+    np.testing.assert_allclose(found.advantage, gae, atol=1e-12)
     np.testing.assert_allclose(found.returns, to_go, atol=1e-12)
-    np.testing.assert_allclose(found.baseline, to_go - VALUE, atol=1e-12)
+    np.testing.assert_allclose(found.return_minus_value, to_go - VALUE, atol=1e-12)
 
 
 def test_p01_a_truncated_episode_goes_on_and_a_terminated_one_does_not():
@@ -67,15 +67,15 @@ def test_advantages_are_of_the_training_reward_and_the_score_is_the_game_s_own()
     made = trace(reward=(5.0, 5.0), columns={"training_reward": np.array([1.0, 1.0])}, gamma=1.0)
     found = judged(made)
     assert found.returns.tolist() == [2, 1]
-    assert found.cumulative.tolist() == [5, 10]
-    assert list(found.columns()) == ["cumulative", "return", "gae", "baseline"]
+    assert found.score.tolist() == [5, 10]
+    assert list(found.columns()) == ["score", "return", "advantage", "return_minus_value"]
 
 
 def test_a_person_has_no_critic():
     made = trace(mode="human")
     without = {k: v for k, v in made.columns.items() if k not in ("value", "training_reward")}
     found = judged(type(made)(made.meta, without))
-    assert found.baseline.tolist() == found.returns.tolist()
+    assert found.return_minus_value.tolist() == found.returns.tolist()
 
 
 def test_what_stands_out_is_named_with_its_reason():
@@ -93,6 +93,50 @@ def test_what_stands_out_is_named_with_its_reason():
     assert "rare reward" in why[20]
     assert why[33] == "unlikely pick"
     assert len(why) == 3
+
+
+P = np.float32
+
+
+@pytest.mark.parametrize(
+    ("columns", "fields", "is_unlikely"),
+    [
+        ({"probability": P([[0.52, 0.48]])}, {}, False),
+        ({"probability": P([[0.75, 0.25]])}, {}, False),
+        ({"probability": P([[0.85, 0.15]])}, {}, True),
+        ({"probability": P([[1 / 18] * 18])}, {"nvec": (18,)}, False),
+        ({"probability": P([[0.9, 0.04, 0.06]])}, {"nvec": (3,)}, True),
+        (
+            {"probability": P([[0.6, 0.4, 0.5, 0.5]]), "action": np.array([[1, 1]])},
+            {"nvec": (2, 2), "action_kind": "multi_discrete"},
+            False,
+        ),
+        (
+            {"probability": P([[0.02, 0.01]]), "action": np.array([[1, 1]])},
+            {"action_kind": "binary", "nvec": ()},
+            True,
+        ),
+        ({"action": P([[0.4]]), "mean": P([[0.0]]), "std": P([[0.4]])}, "box", False),
+        ({"action": P([[0.9]]), "mean": P([[0.0]]), "std": P([[0.4]])}, "box", True),
+    ],
+)
+def test_a_pick_is_unlikely_far_behind_the_likeliest_only(columns, fields, is_unlikely):
+    """Of two even chances neither is; the second action is done unless something else is said."""
+    fields = {"action_kind": "box", "nvec": ()} if fields == "box" else fields
+    action = columns.setdefault("action", np.array([1]))
+    if "probability" not in columns:
+        log_prob = P([-1.0])
+    else:
+        p = columns["probability"][0]
+        picks = {(): [1], (2, 2): [1, 3]}.get(fields.get("nvec", ()), [1])
+        picks = range(len(p)) if fields.get("action_kind") == "binary" else picks
+        log_prob = P([sum(np.log(p[i]) for i in picks)])
+    assert len(action) == 1
+    told = {**columns, "greedy": np.array([False]), "log_prob": log_prob}
+    made = trace(reward=[1.0], columns=told, **fields)
+    if "std" in columns:
+        made = type(made)(made.meta, {k: v for k, v in made.columns.items() if k != "probability"})
+    assert ("unlikely pick" in notable(made, judged(made)).get(0, "")) is is_unlikely
 
 
 def test_a_dull_episode_has_nothing_that_stands_out():

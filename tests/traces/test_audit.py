@@ -22,14 +22,14 @@ def test_every_part_by_its_numbers():
     other = paid([1, 1], [-4, 0])
     env, bonus, total = audit([one, other])
     assert [env.name, bonus.name, total.name] == ["env", "bonus", TOTAL]
-    assert (env.mean, env.std, env.minimum, env.maximum, env.share) == (1, 0, 1, 1, 1)
+    assert (env.mean, env.std, env.minimum, env.maximum, env.steps_paid) == (1, 0, 1, 1, 1)
     assert bonus.steps == 6
     assert bonus.mean == 0
-    assert bonus.share == pytest.approx(2 / 6)
+    assert bonus.steps_paid == pytest.approx(2 / 6)
     assert (bonus.minimum, bonus.maximum) == (-4, 4)
     assert env.total == 3, "per episode"
-    assert env.weight == pytest.approx(6 / 14)
-    assert bonus.weight == pytest.approx(8 / 14)
+    assert env.share == pytest.approx(6 / 14)
+    assert bonus.share == pytest.approx(8 / 14)
     assert total.total == 3
     assert sum(bonus.counts) == 6
     assert len(bonus.edges) == len(bonus.counts) + 1
@@ -58,8 +58,8 @@ def test_a_part_that_always_pays_the_same_shows_the_exception():
 
 def test_parts_that_only_some_traces_have_count_as_nothing_elsewhere():
     env, bonus, _ = audit([trace(reward=(1, 1)), paid([1, 1], [2, 2])])
-    assert env.share == 1
-    assert bonus.share == 0.5
+    assert env.steps_paid == 1
+    assert bonus.steps_paid == 0.5
     assert bonus.mean == 1
 
 

@@ -63,7 +63,7 @@ def test_every_column_tells_the_same_story(make_config):
     np.testing.assert_allclose(np.exp(columns["log_prob"]), picked, atol=1e-5)
     np.testing.assert_array_equal(columns["greedy"], picked == columns["probability"].max(axis=1))
     assert not columns["greedy"].all()
-    assert judged(trace).cumulative[-1] == meta.score
+    assert judged(trace).score[-1] == meta.score
 
 
 def test_the_same_seed_gives_the_same_episode_and_another_another(make_config):
@@ -302,7 +302,8 @@ def test_another_action_from_a_step_on(make_config):
     for name in ("obs/obs", "value"):
         np.testing.assert_array_equal(after.columns[name][:5], before.columns[name][:5])
     assert not np.array_equal(after.columns["obs/obs"][5], before.columns["obs/obs"][5])
-    assert branch_to_disk(origin, 0, pictures=False).endswith("greedy-2")
+    assert branch_to_disk(origin, 4, other, pictures=False).endswith("greedy-2")
+    assert branch_to_disk(origin, 0, pictures=False) == origin, "the same episode again"
     with pytest.raises(UserError, match="step 99 is not in this episode"):
         branch(origin, 99)
 

@@ -205,7 +205,7 @@ def test_the_table_has_a_row_per_step_and_leaves_pictures_out():
         info=("lives",),
         columns={"obs/obs": np.zeros((3, 4, 84, 84), np.uint8), "obs/speed": np.ones((3, 2))},
     )
-    header, *rows = table(made, {"gae": np.array([0.5, 0.25, 0.125])})
+    header, *rows = table(made, {"advantage": np.array([0.5, 0.25, 0.125])})
     assert len(rows) == 3
     first = dict(zip(header, rows[0], strict=True))
     assert first["action"] == "left"
@@ -214,7 +214,7 @@ def test_the_table_has_a_row_per_step_and_leaves_pictures_out():
     assert first["part/env"] == first["reward"] == 1.0
     assert first["info/lives"] == 0
     assert first["obs/speed/1"] == 1
-    assert first["gae"] == 0.5
+    assert first["advantage"] == 0.5
     assert not any(name.startswith("obs/obs") for name in header)
 
 
@@ -228,3 +228,28 @@ def test_reading_traces_needs_no_torch():
 
 def test_a_trace_made_by_hand_needs_no_pictures():
     assert len(Trace(meta(), {}).frames) == 0
+
+
+def test_an_equal_episode_is_stored_once(run):
+    made = trace()
+    there = save(made, place(run, made.meta))
+    assert save(made, place(run, made.meta)) == there
+    others = [
+        trace(reward=(1.0, 0.0, 3.0)),
+        trace(end="truncated"),
+        trace(changes=("env.sticky=0.25",)),
+        trace(frames=Frames([b"a", b"b", b"c"])),
+    ]
+    kept = [save(other, place(run, other.meta)).name for other in others]
+    assert kept == [f"{there.name}-{number}" for number in (2, 3, 4, 5)]
+    assert [save(other, place(run, other.meta)).name for other in others] == kept
+    person = trace(mode="human")
+    places = {save(person, place(run, person.meta)) for _ in range(2)}
+    assert len(places) == 2, "a person who does the same twice has played twice"
+
+
+def test_a_damaged_copy_is_no_reason_to_store_nothing(run):
+    made = trace()
+    there = save(made, place(run, made.meta))
+    (there / "arrays.npz").write_bytes(b"no zip")
+    assert save(made, place(run, made.meta)).name == f"{there.name}-2"

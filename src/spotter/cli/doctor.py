@@ -40,7 +40,8 @@ _COLUMNS: Final = (
     *("family", "state", "environment", "step", "observation", "actions"),
     *("rewards", "protocol", "seeds", "copies", "advice"),
 )
-_WIDE: Final = ("environment", "observation", "actions", "protocol")
+_WIDE: Final = ("observation", "actions", "protocol")
+_GIVES: Final = ("protocol", "rewards", "actions", "observation", "copies", "seeds")
 BROKEN, NAMED_FAILS = 1, 2
 
 
@@ -65,6 +66,10 @@ def run(
         found = _run_of(address, overrides or [])
         if found is not None:
             return _diagnose(found, as_json, environment)
+    if not environment:
+        from spotter.types import UserError
+
+        raise UserError("--no-environment is for runs, such as @last; leave it out here")
     return _examine(address, overrides or [], as_json)
 
 
@@ -149,7 +154,7 @@ def _show(findings: list["Finding"]) -> None:
     if not table.width():
         table.show(_COLUMNS, rows, header=True)
         return
-    table.show(_COLUMNS[:-1], [row[:-1] for row in rows], wraps=_WIDE)
+    table.show(_COLUMNS[:-1], [row[:-1] for row in rows], wraps=_WIDE, gives=_GIVES)
     told = [f"{row[0]}: {row[-1]}" for row in rows if row[-1]]
     if told:
         typer.echo()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from spotter.cli import table
+from spotter.cli.inspect_play import How, check_step, episodes_of, kept, refuse
 from spotter.cli.train import Overrides
 from spotter.cli.words import count, number
 from spotter.types import UserError
@@ -79,18 +80,20 @@ def run(
     from spotter.traces.advantages import check, judged
 
     check(gamma, lam)
-    how = {"overrides": overrides or [], "untrained": untrained}
-    how["mode"] = "sampled" if sampled else "greedy"
-    played = _played(selector, seed, episodes, how)
-    found = [judged(trace, gamma, lam) for trace, _ in played]
+    refuse(step, csv_file, episodes, as_json)
+    how = How(overrides or [], seed, sampled, untrained, episodes)
+    traces = episodes_of(selector, how)
+    found = [judged(trace, gamma, lam) for trace in traces]
+    check_step(traces[0], step)
     if csv_file is not None:
-        _write_csv(csv_file, [trace for trace, _ in played], found)
+        _write_csv(csv_file, traces, found)
+    played = kept(selector, traces)  # last, so that what is refused leaves nothing behind
     if as_json:
         typer.echo(json.dumps(_as_data(played, found, audit), ensure_ascii=False))
         return
     _show(played, found, step)
     if audit:
-        _show_audit([trace for trace, _ in played])
+        _show_audit(traces)
     for path in (folder for _, folder in played):
         typer.echo(f"saved: {path}")
     if csv_file is not None:
@@ -106,26 +109,6 @@ def _show(played: "list[tuple[Trace, Path]]", found: "list[Judged]", step: int |
     else:
         _show_head(trace, only)
         _show_table(trace, only)
-
-
-def _played(
-    selector: str, seed: int | None, episodes: int, how: dict[str, Any]
-) -> "list[tuple[Trace, Path]]":
-    from spotter.traces.format import load, place, save
-
-    if (Path(selector) / "trace.json").is_file():
-        if how["overrides"] or how["untrained"] or seed is not None or episodes > 1:
-            raise UserError(f"{selector} was played already; name its run to play it otherwise")
-        return [(load(Path(selector)), Path(selector))]
-    from spotter.traces.capture import capture, eval_seeds, run_of
-
-    run = run_of(selector)
-    seeds = eval_seeds(run, episodes) if seed is None else range(seed, seed + episodes)
-    played = []
-    for one in seeds:
-        trace = capture(selector, seed=one, **how)
-        played.append((trace, save(trace, place(run, trace.meta))))
-    return played
 
 
 # --- one episode ---------------------------------------------------------------------------------
@@ -170,7 +153,8 @@ def _show_table(trace: "Trace", found: "Judged") -> None:
             rows.append([f"… {step - before - 1} more", *[""] * (len(columns) - 1)])
         rows.append(_row(trace, found, step, len(parts), stands_out.get(step, "")))
         before = step
-    table.show(columns, rows, wraps=("action", ""), header=True)
+    gives = (*parts, "return", "score", "p", "value")
+    table.show(columns, rows, wraps=("action", ""), gives=gives, header=True)
     if len(shown) < length:
         typer.echo(
             f"shown are {len(shown)} of {count(length)} steps: the first {_HEAD}, the last {_TAIL} "
@@ -190,9 +174,9 @@ def _row(trace: "Trace", found: "Judged", step: int, parts: int, why: str) -> li
         value,
         _short(columns["reward"][step]),
         *(_short(columns["part"][step, i]) for i in range(parts)),
-        _short(found.cumulative[step]),
+        _short(found.score[step]),
         _short(found.returns[step]),
-        _short(found.gae[step]),
+        _short(found.advantage[step]),
         ", ".join(filter(None, (*_marks(trace, step), why))),
     ]
 
@@ -226,9 +210,7 @@ def _short(value: Any) -> str:
 def _show_step(trace: "Trace", found: "Judged", step: int) -> None:
     from spotter.traces.format import action_label, choices
 
-    length, columns = trace.meta.length, trace.columns
-    if not 0 <= step < length:
-        raise UserError(f"--step should be from 0 to {length - 1}, got {step}")
+    columns = trace.columns
     _show_head(trace, found)
     marks = ", ".join(_marks(trace, step))
     lines = {
@@ -238,7 +220,8 @@ def _show_step(trace: "Trace", found: "Judged", step: int) -> None:
     for name in ("value", "reward", "training_reward"):
         if name in columns:
             lines[name.replace("_", " ")] = f"{float(columns[name][step]):.6g}"
-    lines |= {name: f"{float(column[step]):.6g}" for name, column in found.columns().items()}
+    for name, column in found.columns().items():
+        lines[name.replace("_", " ")] = f"{float(column[step]):.6g}"
     for group in ("part", "info"):
         for i, name in enumerate(getattr(trace.meta, "parts" if group == "part" else "info")):
             lines[f"{group} {name}"] = f"{float(columns[group][step, i]):.6g}"
@@ -280,17 +263,18 @@ def _show_audit(traces: "list[Trace]") -> None:
         [
             part.name,
             *map(_short, (part.mean, part.std, part.minimum, part.maximum, part.total)),
+            f"{part.steps_paid:.0%}",
             f"{part.share:.0%}",
-            f"{part.weight:.0%}",
             _outliers(part, traces),
         ]
         for part in parts
     ]
     columns = (
-        "part", "mean", "std", "least", "most", "per episode", "steps paid", "of all pay",
+        "part", "mean", "spread", "least", "greatest", "per episode", "steps paid", "share",
         "outliers",
     )  # fmt: skip
-    table.show(columns, rows, wraps=("outliers",), header=True)
+    gives = ("least", "greatest", "spread", "steps paid", "outliers", "mean")
+    table.show(columns, rows, wraps=("outliers",), gives=gives, header=True)
 
 
 def _outliers(part: Any, traces: "list[Trace]") -> str:

@@ -1,7 +1,7 @@
-"""Keeping order among runs: `spotter tag`, `rm`, `reindex`, `export`, `import`."""
+"""Keeping order among runs: `spotter tag`, `note`, `stop`, `rm`, `reindex`, `export`, `import`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -10,6 +10,8 @@ from spotter.cli.words import plural
 
 if TYPE_CHECKING:
     from spotter.rundir.run import Run
+
+LONGEST_NOTE: Final = 4000
 
 
 def tag(
@@ -26,6 +28,35 @@ def tag(
     else:
         run.tag(name)
     typer.echo(f"{run.id} is {'no longer' if remove else 'now'} tagged {name}")
+
+
+def note(
+    selector: Selector,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What you saw, concluded or want.")],
+) -> None:
+    """Write a note into a run; `spotter show` and `spotter digest` tell it again."""
+    from spotter.rundir.identity import user
+    from spotter.rundir.run import select
+    from spotter.types import UserError
+
+    said = text.strip()
+    if not 0 < len(said) <= LONGEST_NOTE:
+        raise UserError(f"a note has 1 to {LONGEST_NOTE:,} characters, not {len(said):,}")
+    run = select(selector)
+    run.event("note", {"text": said, "by": user()})
+    typer.echo(f"noted in {run.id}")
+
+
+def stop(selector: Selector) -> None:
+    """Ask the process that trains a run to save and stop, as Ctrl-C does."""
+    from spotter.launch.local import Launcher
+    from spotter.rundir.identity import user
+    from spotter.rundir.run import home, select
+
+    run = select(selector)
+    Launcher(home()).stop(run)
+    run.event("action", {"what": "stop", "actor": user(), "reason": ""})
+    typer.echo(f"{run.id} saves and stops after this update; spotter train --resume goes on")
 
 
 def rm(

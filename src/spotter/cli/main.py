@@ -1,8 +1,8 @@
 """`spotter`: the commands, and what becomes of errors.
 
 A user's mistake is one sentence on stderr and exit code 2; a failing environment or disk is 1; an
-interrupt is 130. Everything heavy is imported inside the commands, so that `spotter --help` is
-instant.
+interrupt is 130; a reader that goes away is 141. Everything heavy is imported inside the commands,
+so that `spotter --help` is instant.
 """
 
 import atexit
@@ -29,6 +29,7 @@ from spotter.cli import (
     inspect,
     keep,
     mcp,
+    pipe,
     play,
     recipes,
     report,
@@ -82,6 +83,8 @@ app.command("report")(report.run)
 app.command("compare")(compare.compare)
 app.command("diff")(compare.diff)
 app.command("tag")(keep.tag)
+app.command("note")(keep.note)
+app.command("stop")(keep.stop)
 app.command("rm")(keep.rm)
 app.command("export")(keep.export)
 app.command("import")(keep.import_)
@@ -125,8 +128,10 @@ def main() -> None:
     # `package:EnvId` and `algo.name: package.module` may stand in the working folder, as with
     # `python -m`; last, so that no file there hides an installed package.
     sys.path.append(str(Path.cwd()))
+    pipe.watch()
     try:
         code = run(sys.argv[1:])
+        pipe.flush()
     except SystemExit as leaving:
         if not isinstance(leaving.code, int):
             raise
@@ -140,9 +145,8 @@ def _leave(code: int) -> NoReturn:
     if "torch" not in sys.modules or len(others) > 1:
         sys.exit(code)
     atexit._run_exitfuncs()
-    for stream in filter(None, (sys.stdout, sys.stderr)):
-        with contextlib.suppress(OSError, ValueError):  # a reader that has gone away
-            stream.flush()
+    with contextlib.suppress(OSError, ValueError):  # a full disk
+        pipe.flush()
     os._exit(code)
 
 

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -10,6 +10,7 @@ import typer
 from spotter.cli.words import number
 
 if TYPE_CHECKING:
+    from spotter.traces.keys import Keyboard
     from spotter.traces.play import Game, Mode, Session
 
 EXAMPLES: Final = """\b
@@ -38,7 +39,7 @@ def run(
         typer.Option(
             "--mode",
             metavar="MODE",
-            help="human, agent, or random: an untrained policy. Runs: agent; recipes: human.",
+            help="human, agent, untrained or random (the same). Runs: agent; recipes: human.",
         ),
     ] = None,
     headless: Annotated[
@@ -62,7 +63,7 @@ def run(
         bool, typer.Option("--race", help="You and the agent side by side on the same seed.")
     ] = False,
     record: Annotated[
-        bool, typer.Option("--record", help="Keep every finished episode with the run.")
+        bool, typer.Option("--record", help="Keep every episode, yours or the agent's.")
     ] = False,
 ) -> None:
     """Play in exactly the environment the agent is evaluated in.
@@ -73,6 +74,7 @@ def run(
     most = None if episodes is None else _whole("--episodes", episodes, 1)
     first = None if seed is None else _whole("--seed", seed, 0)
     pace = None if fps is None else _pace(fps)
+    _refuse_without_window(headless, {"--step-by-step": step_by_step, "--fps": pace})
     if headless:
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pygame complains without a display
     game = _game(source, mode, first, race)
@@ -97,9 +99,7 @@ def _game(source: str, mode: str | None, seed: int | None, is_race: bool) -> "Ga
     from spotter.types import UserError
 
     if mode is not None and mode not in _MODES:
-        raise UserError(
-            f"--mode should be human, agent or random, got '{mode}'{did_you_mean(mode, _MODES)}"
-        )
+        raise UserError(f"there is no --mode '{mode}'{did_you_mean(mode, _MODES)}")
     if is_race:
         if mode is not None:
             raise UserError("--race has a human and an agent; leave --mode out")
@@ -109,6 +109,14 @@ def _game(source: str, mode: str | None, seed: int | None, is_race: bool) -> "Ga
     for known in play.MODES:
         chosen = known if _MODES.get(mode or "") == known else chosen
     return play.Game(play.Session(found, chosen, seed))
+
+
+def _refuse_without_window(headless: bool, given: Mapping[str, object]) -> None:
+    from spotter.types import UserError
+
+    for option, value in given.items():
+        if headless and value:
+            raise UserError(f"{option} is about the window; leave it or --headless out")
 
 
 def _refuse(game: "Game", record: bool) -> None:
@@ -160,7 +168,7 @@ class _Rounds:
 def _without_window(rounds: _Rounds) -> None:
     game = rounds.game
     is_human = any(session.mode == "human" for session in game.sessions)
-    lines = _lines() if is_human else None
+    lines = _lines(game) if is_human else None
     while True:
         game.reset()
         while not game.over:
@@ -186,9 +194,8 @@ def _keys_ended(rounds: _Rounds) -> None:
         )
 
 
-def _lines() -> Iterator[frozenset[str]]:
+def _lines(game: "Game") -> Iterator[frozenset[str]]:
     """Keys that are held, a line per step."""
-    from spotter.traces.keys import key_name
     from spotter.types import UserError
 
     stream: Any = sys.stdin
@@ -197,7 +204,25 @@ def _lines() -> Iterator[frozenset[str]]:
             "a person needs a window, or keys on standard input, one line per step such as "
             "`left space`; leave --headless out, or use --mode agent or random"
         )
-    return (frozenset(map(key_name, line.split())) for line in stream)
+    (person,) = (session for session in game.sessions if session.mode == "human")
+    return _known_keys(stream, person.keyboard)
+
+
+def _known_keys(lines: Iterable[str], keyboard: "Keyboard") -> Iterator[frozenset[str]]:
+    """Lines with a key that the game has not are named, once, and skipped."""
+    from spotter.traces.keys import key_name
+
+    told = set[str]()
+    for line in lines:
+        words = {key_name(word): word for word in line.split()}
+        unknown = {word for key, word in words.items() if key not in keyboard.presses}
+        if not unknown:
+            yield frozenset(words)
+        elif not unknown <= told:
+            told |= unknown
+            there = ", ".join(f"{keys} ({what})" for keys, what in keyboard.legend())
+            names = ", ".join(f"'{word}'" for word in sorted(unknown))
+            typer.echo(f"no step: {names} is no key of this game; keys: {there}", err=True)
 
 
 def _whole(option: str, text: str, least: int) -> int:

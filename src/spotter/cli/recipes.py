@@ -1,15 +1,17 @@
 """`spotter list`: what can be trained."""
 
-import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from spotter.cli import table
 from spotter.cli.words import count, number
 
 if TYPE_CHECKING:
     from spotter.config.catalogue import Entry
+
+_COLUMNS: Final = ("address", "algorithm", "env steps", "promises", "description")
+_GIVES: Final = ("description…", "algorithm", "promises", "description")
 
 
 def show(
@@ -25,11 +27,9 @@ def show(
     from spotter.config.catalogue import find
 
     entries = find(" ".join(text or ()))
-    if sys.stdout.isatty():
-        _table(entries)
-    else:
-        for entry in entries:
-            typer.echo("\t".join(_cells(entry)))
+    # what is wrong with a broken one is read to its end
+    wraps = ("description",) if any(entry.problem for entry in entries) else ()
+    table.show(_COLUMNS, [_cells(entry) for entry in entries], wraps, _GIVES)
 
 
 def _cells(entry: "Entry") -> list[str]:
@@ -38,19 +38,3 @@ def _cells(entry: "Entry") -> list[str]:
     budget = count(entry.env_steps) if entry.env_steps else "until solved"
     promise = "" if entry.score is None else number(entry.score)
     return [entry.address, entry.algo, budget, promise, entry.description]
-
-
-def _table(entries: Sequence["Entry"]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("address", style="cyan", no_wrap=True)
-    table.add_column("algorithm")
-    table.add_column("env steps", justify="right")
-    table.add_column("promises", justify="right")
-    table.add_column("description", style="dim")
-    for entry in entries:
-        table.add_row(*map(escape, _cells(entry)), style="red" if entry.problem else None)
-    Console(highlight=False).print(table)

@@ -23,6 +23,7 @@ Selector = Annotated[str, typer.Argument(metavar="RUN", help=SELECTOR)]
 Selectors = Annotated[list[str], typer.Argument(metavar="RUN", help=SELECTOR)]
 
 _COLUMNS: Final = ("run", "recipe", "status", "env steps", "score", "tags")
+_GIVES: Final = ("tags", "status", "recipe…", "recipe", "env steps")
 _LABEL: Final = 20
 
 
@@ -54,7 +55,8 @@ def show_all(
         typer.echo(f"{name} cannot be read; `spotter show {name}` says why", err=True)
     if not found:
         raise _nothing(query or [], bool(there.infos))
-    table.show(_COLUMNS, [_row(info) for info in found], wraps=("tags",))
+    rows = [_row(info) for info in found]
+    table.show(_COLUMNS, rows, wraps=("tags",), gives=_GIVES)
 
 
 def _whole(text: str) -> int:
@@ -71,7 +73,7 @@ def _nothing(words: list[str], some: bool) -> Exception:
 
     if some:
         return UserError(f"no run in {home()} matches '{' '.join(words)}'")
-    return UserError(f"there are no runs in {home()}")
+    return UserError(f"there are no runs in {home()}; make one, e.g. spotter train CartPole-v1:ppo")
 
 
 def _echo_json(infos: list[dict[str, Any]]) -> None:
@@ -115,6 +117,7 @@ def show_one(selector: Selector) -> None:
     _echo_checkpoints(run)
     _echo_evaluations(run)
     _echo_alerts(run)
+    _echo_notes(run)
     _echo_numbers(run)
 
 
@@ -207,6 +210,13 @@ def _echo_alerts(run: "Run") -> None:
         event = alert.event
         held = plural(alert.updates, "update")
         _line("alert", f"{alert.id} ({held}): {event.get('saw', '')}; {event.get('advice', '')}")
+
+
+def _echo_notes(run: "Run") -> None:
+    """Those of people and agents; what training itself remarked is in the log."""
+    for event in run.events():
+        if event.get("event") == "note" and event.get("by"):
+            _line("note", f"{event.get('text', '')} ({event['by']})")
 
 
 def _echo_numbers(run: "Run") -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Protocol
 
 import typer
 
+from spotter.cli import pipe
 from spotter.cli.words import count, duration, number
 from spotter.types import UserError
 
@@ -102,6 +103,7 @@ def run(
     no_save: Annotated[bool, typer.Option("--no-save", help="Leave no run folder.")] = False,
 ) -> None:
     """Train until solved, out of budget, or interrupted."""
+    pipe.go_on()
     settings = _with_seed(overrides or [], seed)
     if resume is not None:
         _refuse_with_resume(

@@ -3,7 +3,7 @@
 Made of rich's own parts, since nothing here is drawn more than once.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from spotter.display.board import Entry
+from spotter.display.series import Series
 from spotter.display.table import LEVEL_STYLES, SPARKLINE_STYLE
 from spotter.display.words import amount, count, duration, number, plural, score, share
 from spotter.metrics.alerts import AlertCount
@@ -28,7 +29,7 @@ _REASONS: Final = {
     "alert": "an alert asked for it (alerts.actions)",
 }
 _ASKED: Final = ("interrupted", "terminated")
-_STATISTICS: Final = ("min", "max", "mean", "std", "last")
+_LEAST_WANTED: Final = ("std", "min", "mean", "max")
 _SPARKLINE: Final = 32
 _GAP: Final = 3
 _BLOCK: Final = 32
@@ -72,27 +73,47 @@ class MetricSummary:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         entries = [entry for entry in self.entries if not entry.series.is_empty]
-        cells = [_STATISTICS, *(_statistics(entry) for entry in entries)]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         name = max((len(entry.key) for entry in entries), default=0)
-        left = options.max_width - 1 - name - sum(width + 2 for width in widths) - 2
+        room = options.max_width - 1 - name
+        columns = {head: [head, *texts] for head, texts in _statistics(entries).items()}
+        widths = {head: max(map(len, column)) for head, column in columns.items()}
+        dropped = []
+        for head in _LEAST_WANTED:
+            if sum(width + 2 for width in widths.values()) <= room:
+                break
+            del widths[head]
+            dropped.append(head)
+        left = room - sum(width + 2 for width in widths.values()) - 2
         trend = max(0, min(_SPARKLINE, left))
         yield Text("")
-        heads = "".join(f"  {head:>{width}}" for head, width in zip(cells[0], widths, strict=True))
-        yield Text(f" {'metric':<{name}}{heads}  trend", style="dim", no_wrap=True)
-        for entry, texts in zip(entries, cells[1:], strict=True):
+        heads = "".join(f"  {head:>{width}}" for head, width in widths.items())
+        title = "  trend" if left >= len("trend") else ""
+        yield Text(f" {'metric':<{name}}{heads}{title}", style="dim", no_wrap=True)
+        for place, entry in enumerate(entries, 1):
             line = Text(f" {entry.key:<{name}}", no_wrap=True, overflow="crop")
-            for text, width in zip(texts, widths, strict=True):
+            for head, width in widths.items():
+                text = columns[head][place]
                 line.append(f"  {text:>{width}}", style="red" if "nan" in text else "")
             line.append(f"  {entry.series.sparkline(trend)}", style=SPARKLINE_STYLE)
             yield line
+        if dropped:
+            yield Text(f" left out for lack of room: {', '.join(dropped)}", style="dim")
         yield Text("")
 
 
-def _statistics(entry: Entry) -> tuple[str, ...]:
-    series = entry.series
-    numbers = (series.low, series.high, series.mean, series.std, series.last)
-    return tuple(amount(value, entry.spec.precision) for value in numbers)
+def _statistics(entries: Sequence[Entry]) -> dict[str, list[str]]:
+    """A text for each entry under each head."""
+
+    def texts(value: Callable[[Series], float]) -> list[str]:
+        return [amount(value(entry.series), entry.spec.precision) for entry in entries]
+
+    return {
+        "min": texts(lambda series: series.low),
+        "max": texts(lambda series: series.high),
+        "mean": texts(lambda series: series.mean),
+        "std": texts(lambda series: series.std),
+        "last": texts(lambda series: series.last),
+    }
 
 
 def alert_list(alerts: Sequence[AlertCount]) -> RenderableType:

@@ -66,7 +66,7 @@ class View:
     def lines(self, width: int, height: int) -> list[Line]:
         """At most `height` lines; the least important rows give way."""
         head = self._head(width)
-        bars = self._bars()
+        bars = self._bars(width)
         roomy = height >= _ROOMY
         feed = 4 if roomy else 3 if height >= _TIGHT else 2
         gap: list[Line] = [[]] if roomy else []
@@ -91,13 +91,13 @@ class View:
             return [who, [(" ", ""), *pace]]
         return [[*who, (" " * (width - _width(who) - _width(pace) - 1), ""), *pace]]
 
-    def _bars(self) -> list[Line]:
+    def _bars(self, width: int) -> list[Line]:
         bars = []
         if self.rollout is not None and self.pause:
             bars.append([(f" {'now':<8}", "dim"), (f"{self.pause} …", "")])
         elif self.rollout is not None:
-            bars.append(_bar("rollout", *self.rollout, "vector steps"))
-        bars.append(_bar("run", self.env_steps, self.budget or 0, "env steps"))
+            bars.append(_bar("rollout", *self.rollout, "vector steps", width))
+        bars.append(_bar("run", self.env_steps, self.budget or 0, "env steps", width))
         return bars
 
 
@@ -105,20 +105,19 @@ def _rate(updates_per_s: float) -> str:
     return f"{amount(updates_per_s, 1 if updates_per_s < 100 else 0)} updates/s"
 
 
-def _bar(label: str, done: int, due: int, unit: str) -> Line:
-    """A bar where it is known how much is due, the count in any case."""
+def _bar(label: str, done: int, due: int, unit: str, width: int) -> Line:
+    """A bar where it is known how much is due and there is room, the count in any case."""
     head = (f" {label:<8}", "dim")
     if due <= 0:
         return [head, (f"{count(done)} {unit}", "")]
     fraction = min(max(done / due, 0.0), 1.0)
-    filled = int(fraction * _BAR)
-    return [
-        head,
-        ("━" * filled, "blue"),
-        ("─" * (_BAR - filled), "dim"),
-        (f"  {count(done)} of {count(due)} {unit}", ""),
-        (f"  {share(fraction)}", "dim"),
-    ]
+    text, percent = f"{count(done)} of {count(due)} {unit}", f"  {share(fraction)}"
+    # by the widest they get, or the bar would shrink as it fills
+    widest = 2 * len(count(due)) + len(f" of  {unit}  100 %")
+    size = _clamp(width - len(head[0]) - 2 - widest, 0, _BAR)
+    filled = int(fraction * size)
+    bar: Line = [("━" * filled, "blue"), ("─" * (size - filled), "dim"), ("  ", "")]
+    return [head, *(bar if size else []), (text, ""), (percent, "dim")]
 
 
 def _rows(entries: Sequence[Entry], space: int, width: int) -> list[Line]:
@@ -128,9 +127,11 @@ def _rows(entries: Sequence[Entry], space: int, width: int) -> list[Line]:
     ids = max((len(_alert_text(entry)) for entry in kept), default=0)
     before = 1 + group + 1 + name + 1 + _NUMBER + 1 + _NUMBER + 2
     sparkline = _clamp(width - before - 2 - _clamp(ids, _NARROW_ALERT, _ALERT), 0, _SPARKLINE)
+    room = width - before - sparkline - 2
+    alert = "alert" if room >= len("alert") else ""
     title = (
         f" {'':<{group}} {'metric':<{name}} {'value':>{_NUMBER}} {'change':>{_NUMBER}}  "
-        f"{'trend':<{sparkline}}  alert"
+        f"{'trend' if sparkline else '':<{sparkline}}  {alert}"
     )
     missing = len(entries) - len(kept)
     hidden = f"  ({missing} hidden)" if missing else ""
@@ -146,7 +147,7 @@ def _rows(entries: Sequence[Entry], space: int, width: int) -> list[Line]:
                 *_numbers(entry),
                 ("  ", ""),
                 (f"{entry.series.sparkline(sparkline):<{sparkline}}  ", SPARKLINE_STYLE),
-                *_alerts(entry),
+                *_alerts(entry, room),
             ]
         )
     return lines
@@ -188,11 +189,12 @@ def _change_style(entry: Entry, difference: str) -> str:
     return "green" if rising == (entry.spec.better == "high") else "red"
 
 
-def _alerts(entry: Entry) -> Line:
+def _alerts(entry: Entry, room: int) -> Line:
     """The worst one that fires now in its colour; what is over stays, dim."""
     if not entry.alerts:
         return []
-    return [(_alert_text(entry), LEVEL_STYLES[entry.alerts[0].level] if entry.firing else "dim")]
+    text = _fitted(_alert_text(entry), room)
+    return [(text, LEVEL_STYLES[entry.alerts[0].level] if entry.firing else "dim")]
 
 
 def _alert_text(entry: Entry) -> str:

@@ -57,9 +57,16 @@ class Console:
             self._terminal.quiet = True
 
 
+class _Output(Terminal):
+    """Standard output; rich itself would end the process when nobody reads it any more."""
+
+    def on_broken_pipe(self) -> None:
+        raise  # rich calls this where it has caught the error
+
+
 def _standard_output() -> Terminal:
     # FORCE_COLOR makes rich call a pipe a terminal; it asks for colours, not for cursor movement
-    return Terminal(highlight=False, force_interactive=None if sys.stdout.isatty() else False)
+    return _Output(highlight=False, force_interactive=None if sys.stdout.isatty() else False)
 
 
 def _redraws(terminal: Terminal) -> bool:

@@ -1,21 +1,26 @@
 """The reward audit of the inspector: what every part of the reward really paid."""
 
 import asyncio
+from collections import Counter
+from dataclasses import dataclass
 from typing import Final
 
 from nicegui import ui
 
+from spotter.display.words import plural
 from spotter.studio import theme, viewer
 from spotter.studio.context import Context
 from spotter.traces import format as traces
 from spotter.traces.audit import Part, audit
 from spotter.traces.format import Trace
+from spotter.traces.signature import signature
 from spotter.types import UserError
 
 _MOST_EPISODES: Final = 50
+_TRAINED: Final = ("greedy", "sampled")
 _MOST_SHOWN: Final = 8  # outliers per part
 _HEADS: Final = (
-    "part", "mean", "spread", "least", "greatest", "per episode", "steps that paid", "weight",
+    "part", "mean", "spread", "least", "greatest", "per episode", "steps paid", "share",
 )  # fmt: skip
 _ONE, _ALL = "this episode", "all stored episodes of this run"
 
@@ -28,7 +33,7 @@ def panel(shelf: viewer.Shelf, context: Context, run_id: str, episode: str) -> N
 
     async def draw() -> None:
         try:
-            names, parts = await asyncio.to_thread(
+            found = await asyncio.to_thread(
                 audited, shelf, context, run_id, episode, scope.value == _ALL
             )
         except UserError as error:
@@ -38,11 +43,11 @@ def panel(shelf: viewer.Shelf, context: Context, run_id: str, episode: str) -> N
             return
         place.clear()
         with place:
-            _table(parts, len(names))
+            _table(found)
             with ui.element("div").classes("studio-grid"):
-                for part in parts:
+                for part in found.parts:
                     _histogram(part)
-            _outliers(parts, names, run_id)
+            _outliers(found.parts, found.names, run_id)
 
     scope.on_value_change(draw)
     ui.timer(0.0, draw, once=True)
@@ -50,41 +55,74 @@ def panel(shelf: viewer.Shelf, context: Context, run_id: str, episode: str) -> N
 
 def audited(
     shelf: viewer.Shelf, context: Context, run_id: str, episode: str, everything: bool
-) -> tuple[list[str], list[Part]]:
-    """Names of the episodes that were read, and what their rewards were made of."""
-    names = [episode]
-    if everything:
-        stored = traces.listing(context.run_of(run_id))
-        names = [folder.name for folder in stored[:_MOST_EPISODES]]
+) -> "Audited":
+    """Read the episode, or all that are stored; a copy of one is not counted again."""
+    if not everything:
+        trace = shelf.trace(run_id, episode)
+        return Audited([episode], audit([trace]), "")
     read: dict[str, Trace] = {}
-    for name in names:
+    seen, copies = set[object](), 0
+    for folder in traces.listing(context.run_of(run_id)):
         try:
-            read[name] = shelf.trace(run_id, name)
+            trace = shelf.trace(run_id, folder.name)
+            who = signature(trace)
         except UserError:
-            if not everything:
-                raise
-    return list(read), audit(list(read.values()))
+            continue
+        if who in seen and trace.meta.mode != "human":  # people do repeat themselves
+            copies += 1
+            continue
+        seen.add(who)
+        read[folder.name] = trace
+        if len(read) == _MOST_EPISODES:
+            break
+    found = list(read.values())
+    return Audited(list(read), audit(found), mixture(found, copies))
 
 
-def _table(parts: list[Part], episodes: int) -> None:
-    steps = parts[0].steps if parts else 0
-    text = f"{episodes} episode{'s' * (episodes != 1)}, {steps:,} steps"
-    with (
-        theme.card(f"What was paid: {text}"),
-        ui.element("div").classes("studio-scroll"),
-        ui.element("table").classes("studio-plain"),
-    ):
-        with ui.element("tr"):
-            for head in _HEADS:
-                with ui.element("th"):
-                    ui.label(head)
-        for part in parts:
-            _row(part)
+@dataclass(frozen=True)
+class Audited:
+    """What was read, what its rewards were made of, and what is mixed in it."""
+
+    names: list[str]
+    parts: list[Part]
+    mixture: str
+    """Empty where there is nothing to be said."""
+
+
+def mixture(found: list[Trace], copies: int) -> str:
+    """Who played the episodes, in one line: `2 greedy of step 20,224, 1 untrained`."""
+    players = Counter((trace.meta.step, trace.meta.mode) for trace in found)
+    texts = []
+    for (step, mode), count in sorted(players.items(), reverse=True):
+        texts.append(f"{count} {mode}" + (f" of step {step:,}" if mode in _TRAINED else ""))
+    left_out = f"; left out as copies: {copies}" if copies else ""
+    return ", ".join(texts) + left_out
+
+
+def _table(found: Audited) -> None:
+    steps = found.parts[0].steps if found.parts else 0
+    with theme.card(f"What was paid: {plural(len(found.names), 'episode')}, {steps:,} steps"):
+        if found.mixture:
+            ui.label(found.mixture).classes("quiet")
+        with (
+            ui.element("div").classes("studio-scroll"),
+            ui.element("table").classes("studio-plain"),
+        ):
+            with ui.element("tr"):
+                for head in _HEADS:
+                    with ui.element("th"):
+                        ui.label(head)
+            for part in found.parts:
+                _row(part)
 
 
 def _row(part: Part) -> None:
     numbers = (part.mean, part.std, part.minimum, part.maximum, part.total)
-    texts = [*(f"{number:.4g}" for number in numbers), f"{part.share:.0%}", f"{part.weight:.0%}"]
+    texts = [
+        *(f"{number:.4g}" for number in numbers),
+        f"{part.steps_paid:.0%}",
+        f"{part.share:.0%}",
+    ]
     with ui.element("tr"):
         with ui.element("td"):
             ui.label(part.name)

@@ -4,7 +4,9 @@ Computed from what the algorithm would have been paid, as in training: an episod
 has no future, one that was cut off goes on with what the critic expected.
 """
 
+import math
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +15,7 @@ from spotter.traces.format import Array, Trace
 from spotter.types import UserError
 
 Doubles = npt.NDArray[np.float64]
+_FAR_BEHIND: Final = math.log(4)  # a quarter as likely as the likeliest
 
 
 @dataclass(frozen=True)
@@ -23,19 +26,19 @@ class Judged:
     lam: float
     returns: Doubles
     """Monte-Carlo: the discounted training reward from here on, bootstrapped if cut off."""
-    gae: Doubles
-    baseline: Doubles
-    """Return minus value."""
-    cumulative: Doubles
-    """The score so far, this step included."""
+    advantage: Doubles
+    """Generalised advantage estimate: how much better it went than the critic expected."""
+    return_minus_value: Doubles
+    score: Doubles
+    """So far, this step included."""
 
     def columns(self) -> dict[str, Array]:
         """By name, for a table."""
         return {
-            "cumulative": self.cumulative,
+            "score": self.score,
             "return": self.returns,
-            "gae": self.gae,
-            "baseline": self.baseline,
+            "advantage": self.advantage,
+            "return_minus_value": self.return_minus_value,
         }
 
 
@@ -58,9 +61,9 @@ def judged(trace: Trace, gamma: float | None = None, lam: float | None = None) -
         gamma=gamma,
         lam=lam,
         returns=returns,
-        gae=_sums_to_go(delta, gamma * lam, 0.0),
-        baseline=returns - value,
-        cumulative=score.cumsum(),
+        advantage=_sums_to_go(delta, gamma * lam, 0.0),
+        return_minus_value=returns - value,
+        score=score.cumsum(),
     )
 
 
@@ -91,10 +94,11 @@ def notable(trace: Trace, found: Judged, each: int = 4) -> dict[int, str]:
         for step in steps[:each].tolist():
             why.setdefault(step, []).append(reason)
 
-    surprise = found.gae - np.median(found.gae)
-    limit = 2 * float(found.gae.std())
+    advantage = found.advantage
+    surprise = advantage - np.median(advantage)
+    limit = 2 * float(advantage.std())
     by_surprise = np.argsort(surprise, kind="stable")
-    worse, better = (surprise < -limit) & (found.gae < 0), (surprise > limit) & (found.gae > 0)
+    worse, better = (surprise < -limit) & (advantage < 0), (surprise > limit) & (advantage > 0)
     name(by_surprise[worse[by_surprise]], "worse than expected")
     name(by_surprise[::-1][better[by_surprise[::-1]]], "better than expected")
     reward = columns["reward"]
@@ -104,7 +108,29 @@ def notable(trace: Trace, found: Judged, each: int = 4) -> dict[int, str]:
     by_far = np.argsort(-far, kind="stable")
     usual = float(np.ptp(np.percentile(reward, [10, 90])))
     name(by_far[(rare & (far > usual))[by_far]], "rare reward")
-    if "greedy" in columns and "log_prob" in columns and not columns["greedy"].all():
+    if "greedy" in columns and "log_prob" in columns:
         by_luck = np.argsort(columns["log_prob"], kind="stable")
-        name(by_luck[~columns["greedy"][by_luck]], "unlikely pick")
+        unlikely = ~columns["greedy"] & (_behind(trace) > _FAR_BEHIND)
+        name(by_luck[unlikely[by_luck]], "unlikely pick")
     return {step: ", ".join(reasons) for step, reasons in sorted(why.items())}
+
+
+def _behind(trace: Trace) -> Doubles:
+    """How far, in log-probability per part of an action, what was done is behind the likeliest."""
+    columns, meta = trace.columns, trace.meta
+    if "std" in columns:
+        off = (columns["action"] - columns["mean"]) / columns["std"]
+        behind: Doubles = (off.reshape(meta.length, -1) ** 2).mean(1) / 2
+        return behind
+    if "probability" not in columns:
+        return np.zeros(meta.length)
+    p = columns["probability"].astype(np.float64)
+    if meta.action_kind == "binary":
+        best = np.maximum(p, 1 - p)
+    elif meta.action_kind == "multi_discrete":
+        parts = np.split(p, np.cumsum(meta.nvec)[:-1], axis=1)
+        best = np.stack([part.max(1) for part in parts], 1)
+    else:
+        best = p.max(1, keepdims=True)
+    behind = (np.log(best).sum(1) - columns["log_prob"]) / best.shape[1]
+    return behind

@@ -41,9 +41,9 @@ class Part:
     maximum: float
     total: float
     """Mean sum per episode."""
+    steps_paid: float
+    """Of the steps, in how many it paid (was not 0), as a fraction."""
     share: float
-    """Of the steps, how many it paid in (was not 0)."""
-    weight: float
     """Of all that was paid or taken, in absolute terms, how much came from this part."""
     outliers: tuple[Outlier, ...]
     """The strangest first."""
@@ -87,8 +87,8 @@ def _examine(name: str, episodes: Sequence[npt.NDArray[np.float64]], paid: float
         minimum=float(values.min()),
         maximum=float(values.max()),
         total=float(values.sum() / len(episodes)),
-        share=float((values != 0).mean()),
-        weight=absolute / paid if paid else float(absolute > 0),
+        steps_paid=float((values != 0).mean()),
+        share=absolute / paid if paid else float(absolute > 0),
         outliers=_outliers(episodes, values),
         counts=counts,
         edges=edges,

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from spotter.rundir.files import cannot_write, draft_of, read_json, replace, write_json
 from spotter.rundir.run import Run
+from spotter.traces.signature import signature
 from spotter.types import UserError
 
 VERSION: Final = 1
@@ -198,8 +199,13 @@ def place(run: Run, meta: Meta) -> Path:
 
 
 def save(trace: Trace, folder: Path) -> Path:
-    """Write a trace, whole or not at all; returns where: `folder`, or with `-2`, `-3`, … added."""
+    """Write a trace, whole or not at all; returns where: `folder`, or with `-2`, `-3`, … added.
+
+    One that is there already is not written again. What people play always is: it counts.
+    """
     check(trace)
+    if trace.meta.mode != "human" and (there := _stored(trace, folder)):
+        return there
     draft = draft_of(folder)
     shutil.rmtree(draft, ignore_errors=True)
     try:
@@ -215,6 +221,22 @@ def save(trace: Trace, folder: Path) -> Path:
         raise cannot_write(folder, error) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def _stored(trace: Trace, folder: Path) -> Path | None:
+    """Where the same episode, as rich in pictures, lies among `folder`, `folder-2`, …"""
+    name, own = re.compile(rf"{re.escape(folder.name)}(-\d+)?"), None
+    for there in sorted(folder.parent.glob(f"{folder.name}*")):
+        if not name.fullmatch(there.name):
+            continue
+        try:
+            other = load(there)
+            own = own or signature(trace)
+            if len(other.frames) == len(trace.frames) and signature(other) == own:
+                return there
+        except UserError:
+            continue  # damaged, or deleted meanwhile
+    return None
 
 
 def _settle(draft: Path, folder: Path) -> Path:

@@ -29,8 +29,8 @@ export function judge(episode, gamma, lam) {
   let total = 0;
   return {
     returns,
-    gae: sumsToGo(delta, gamma * lam, 0),
-    baseline: returns.map((r, t) => r - value[t]),
+    advantage: sumsToGo(delta, gamma * lam, 0),
+    returnMinusValue: returns.map((r, t) => r - value[t]),
     score: episode.reward.values.map((r) => (total += r)),
   };
 }

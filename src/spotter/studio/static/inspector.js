@@ -105,7 +105,7 @@ export default {
             <span>{{ t }}</span><span>{{ words(t) }}</span><span>{{ chance(t) }}</span>
             <span>{{ num(e.value?.at(t)) }}</span><span>{{ num(e.reward.at(t)) }}</span>
             <span>{{ num(j.score[t]) }}</span><span>{{ num(j.returns[t]) }}</span>
-            <span>{{ num(j.gae[t]) }}</span><span>{{ num(j.baseline[t]) }}</span>
+            <span>{{ num(j.advantage[t]) }}</span><span>{{ num(j.returnMinusValue[t]) }}</span>
           </div>
         </div>
       </div>
@@ -118,7 +118,7 @@ export default {
     return {
       ready: false, problem: "", step: 0, playing: false, speed: 1, gamma: "", lam: "", scroll: 0,
       e: null, j: null, cursor: {}, other: [], speeds: SPEEDS, rowHeight: ROW,
-      heads: ["step", "action", "probability", "value", "reward", "score", "return", "GAE", "advantage"],
+      heads: ["step", "action", "probability", "value", "reward", "score", "return", "advantage", "return minus value"],
     };
   },
   computed: {
@@ -144,8 +144,8 @@ export default {
         ...e.meta.parts.map((name, i) => ["· " + name, e.part?.at(t, i), "part of the reward"]),
         ["score", j.score[t], "sum of the game's rewards so far"],
         ["return", j.returns[t], "Monte-Carlo: discounted training reward from here on"],
-        ["GAE", j.gae[t], "generalised advantage estimate under this gamma and lambda"],
-        ["advantage", j.baseline[t], "return minus value"],
+        ["advantage", j.advantage[t], "generalised advantage estimate (GAE) under this gamma and lambda"],
+        ["return minus value", j.returnMinusValue[t], "how far the critic was off, by the Monte-Carlo return"],
         ...e.meta.info.map((name, i) => [name, e.info?.at(t, i), "reported by the environment"]),
       ];
       return rows.filter((row) => row[1] !== undefined);
@@ -309,7 +309,7 @@ export default {
         worth: () => [
           line("return", (t) => j.returns[t]),
           ...(e.value ? [line("value", (t) => e.value.at(t))] : []),
-          line("GAE", (t) => j.gae[t]),
+          line("advantage", (t) => j.advantage[t]),
         ],
         chances: () => e.choices.map(column(e.probability)),
         pay: () => (e.part ? e.meta.parts.map(column(e.part)) : [line("reward", (t) => e.reward.at(t))]),
