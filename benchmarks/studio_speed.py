@@ -164,6 +164,7 @@ def play(recipe: str = "ALE/Pong-v5", seconds: str = "8") -> None:
         page.get_by_role("button", name="Start").click()
         page.wait_for_selector(".play-columns:visible")
         page.wait_for_timeout(2000)
+        page.keyboard.press("ArrowUp")  # a person's game waits for a key
         for _ in range(3):
             before, began = page.evaluate("window.seen.draws.length"), time.perf_counter()
             page.wait_for_timeout(1000 * float(seconds) / 3)

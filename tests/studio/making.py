@@ -67,6 +67,9 @@ def make_run(
     tags: tuple[str, ...] = (),
     alerts: tuple[dict[str, Any], ...] = (),
     parent: dict[str, Any] | None = None,
+    variant: str = "ppo",
+    seed: int = 1,
+    solved: bool = False,
     **algo: Any,
 ) -> Run:
     """A run nobody trained: real folder, real files, invented numbers."""
@@ -75,10 +78,11 @@ def make_run(
             "env": {"id": env, "family": "gymnasium", "count": 8},
             "algo": {"name": "ppo", "steps": 32, **algo},
             "budget": {"env_steps": updates * 256},
+            "seed": seed,
         }
     )
-    run = Run.create(config, f"{env}:ppo", ["spotter", "train", f"{env}:ppo"], parent=parent,
-                     home=home)  # fmt: skip
+    address = f"{env}:{variant}"
+    run = Run.create(config, address, ["spotter", "train", address], parent=parent, home=home)
     made = rows(updates, level)
     if alerts:
         made[-1]["alerts"] = [alert["id"] for alert in alerts]
@@ -91,8 +95,19 @@ def make_run(
     for tag in tags:
         run.tag(tag)
     if status != "running":
-        run.finish(status, env_steps=updates * 256, score=level, best=level, solved=False,
+        score = None if status == "interrupted" else level  # who was stopped was not tested
+        run.finish(status, env_steps=updates * 256, score=score, best=level, solved=solved,
                    reason="budget")  # fmt: skip
+    return run
+
+
+def failed_run(home: Path, reason: str) -> Run:
+    """A run that died before its first update."""
+    config = validate(
+        {"env": {"id": "CartPole-v1", "family": "gymnasium"}, "algo": {"name": "ppo"}}
+    )
+    run = Run.create(config, "CartPole-v1:ppo", ["spotter", "train", "CartPole-v1:ppo"], home=home)
+    run.finish("failed", reason=reason)
     return run
 
 

@@ -15,6 +15,14 @@ def start(page, mode: str) -> None:
     wait_for(page, "+document.querySelector('[data-fact=episode]').textContent >= 1")
 
 
+def plays(page, key: str, episode: int) -> None:
+    """Hold a key down until that episode begins; every episode waits for a key of its own."""
+    for number in range(fact(page, "episode"), episode):
+        page.keyboard.down(key)
+        episode_reaches(page, number + 1)
+        page.keyboard.up(key)
+
+
 def fact(page, name: str) -> int:
     text = page.locator(f"[data-fact={name}]").inner_text()
     return int(text) if text.isdecimal() else 0

@@ -12,6 +12,7 @@ from spotter.studio import compare_charts
 from spotter.studio.compare_rows import Shelf
 from spotter.studio.groups import Curve, Group, Kin
 from spotter.studio.series import Histories
+from tests.studio.drawn import texts_of
 from tests.studio.making import make_run, rows
 
 OPTIONS = """() =>
@@ -64,6 +65,8 @@ def test_two_runs_are_two_curves_and_a_table_of_what_differs(page, visit, studio
     drawn = series(page)
     assert [line["name"] for line in drawn] == [f"{runs[0].id} lr 0.001", f"{runs[1].id} lr 0.002"]
     assert all(len(line["data"]) > 50 for line in drawn)
+    (title,) = texts_of(page, ".compare-line", "env steps")
+    assert title["bottom"] <= title["height"], "the axis title is cut"
     table = page.inner_text(".compare-diff")
     assert "algo.lr" in table
     assert "algo.gamma" not in table

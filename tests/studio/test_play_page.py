@@ -3,7 +3,10 @@
 import pytest
 
 from spotter.traces import format as traces
-from tests.studio.playing import READY_MS, episode_reaches, fact, start, wait_for
+from tests.studio.playing import READY_MS, fact, plays, start, wait_for
+
+pytest.importorskip("playwright")
+from playwright.sync_api import expect
 
 
 @pytest.fixture(scope="module")
@@ -22,24 +25,26 @@ def seat(chromium, studio, trained):
 def test_play_01_a_person_plays_with_arrow_keys_and_play_04_the_counter_advances(seat):
     page = seat
     start(page, "You")
-    page.keyboard.down("ArrowRight")
-    episode_reaches(page, 3)
-    assert page.locator(".play-action").first.inner_text() == "you did push right"
-    page.keyboard.up("ArrowRight")
+    plays(page, "ArrowRight", 3)
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".play-action").first).to_have_text("you did push right")
     page.keyboard.press("ArrowLeft")
-    wait_for(page, "document.querySelector('.play-action').textContent.includes('push left')")
+    expect(page.locator(".play-action").first).to_have_text("you did push left")
     assert page.locator(".play-past > span").count() >= 6, "two episodes are listed"
 
 
 def test_the_agent_shows_what_it_thinks(seat):
     page = seat
     start(page, "The agent")
-    page.wait_for_selector(".play-choice")
-    names = page.locator(".play-choice .play-name").all_inner_texts()
+    # read at once: between two episodes there are no bars
+    names, shares, chosen = page.wait_for_function("""() => {
+        const texts = (sort) => [...document.querySelectorAll(sort)].map((e) => e.textContent);
+        const names = texts(".play-choice .play-name");
+        return names.length && [names, texts(".play-percent"), texts(".play-chosen")];
+    }""").json_value()
     assert names == ["push left", "push right"]
-    shares = [int(text.split()[0]) for text in page.locator(".play-percent").all_inner_texts()]
-    assert 99 <= sum(shares) <= 101
-    assert page.locator(".play-chosen").count() == 1
+    assert 99 <= sum(int(text.split()[0]) for text in shares) <= 101
+    assert len(chosen) == 1
 
 
 def test_a_recording_lands_in_the_episodes_of_the_run(seat, trained):
@@ -74,13 +79,37 @@ def test_pause_and_single_steps(seat):
 def test_play_05_human_and_agent_race_side_by_side(seat):
     page = seat
     start(page, "Race")
-    page.keyboard.down("ArrowRight")
     assert page.locator(".play-canvas").count() == 2
     who = page.locator(".play-who > span:first-child").all_inner_texts()
     assert who == ["You", "Agent"]
-    episode_reaches(page, 2)
-    page.keyboard.up("ArrowRight")
+    plays(page, "ArrowRight", 2)
     assert ":" in page.locator(".play-past .studio-number").first.inner_text()
+
+
+def test_the_box_of_a_picture_is_no_larger_than_the_picture(seat):
+    """So that the ring around it says where keys go."""
+    page = seat
+    start(page, "Race")
+    for width, height in ((820, 1180), (1280, 800)):
+        page.set_viewport_size({"width": width, "height": height})
+        shape = "c => [c.width / c.height, c.clientWidth / c.clientHeight, c.clientHeight]"
+        for canvas in page.locator(".play-canvas").all():
+            drawn, box, tall = canvas.evaluate(shape)
+            assert box == pytest.approx(drawn, rel=0.02) and tall > 200
+
+
+def test_a_person_is_waited_for(seat):
+    page = seat
+    start(page, "You")
+    expect(page.locator(".play-over")).to_have_text("Press a key to begin")
+    page.wait_for_timeout(400)
+    assert (fact(page, "episode"), fact(page, "step")) == (1, 0)
+    page.locator("h1, [role=heading]").first.click()  # elsewhere
+    page.evaluate("document.activeElement.blur()")
+    expect(page.locator(".play-over")).to_have_text("Click here and press a key to begin")
+    page.locator(".play-canvas").click()
+    plays(page, "ArrowLeft", 2)
+    expect(page.locator(".play-over")).to_have_text("Press a key to begin")
 
 
 def test_start_after_start_always_shows_the_new_game(seat):

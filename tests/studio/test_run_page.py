@@ -1,5 +1,6 @@
 """The run page in a real browser: charts, tabs, and everything that may happen under it."""
 
+import json
 import re
 import shutil
 import time
@@ -12,7 +13,8 @@ from spotter.studio import told
 from spotter.studio.context import Context
 from spotter.traces import format as traces
 from tests.studio import episodes
-from tests.studio.making import ALERT, make_run, rows, start_server
+from tests.studio.drawn import options_of, texts_of
+from tests.studio.making import ALERT, failed_run, make_run, rows, start_server
 
 pytest.importorskip("playwright")
 from playwright.sync_api import expect
@@ -76,10 +78,72 @@ def test_people_stand_beside_the_policy(studio, studio_runs, page):
     assert page.errors == []
 
 
-def options_of(page, selector):
-    """What the first chart there was given."""
-    id = page.locator(selector).first.get_attribute("id")
-    return page.evaluate(f"getElement({id[1:]}).options")
+def test_a_failed_run_says_why_and_offers_only_what_can_be_done(own_studio, page):
+    run = failed_run(own_studio.runs, "UserError: reward signal info: info['x'] is not there")
+    page.goto(f"{own_studio.url}run/{run.id}")
+    expect(page.get_by_role("alert")).to_have_text(
+        "This run failed before its first update: reward signal info: info['x'] is not there"
+    )
+    expect(page.get_by_text("UserError")).to_have_count(0)
+    expect(page.get_by_text("No update was finished")).to_be_visible()
+    for name in ("Resume", "Fork"):
+        button = page.get_by_role("button", name=name)
+        expect(button).to_be_disabled()
+        expect(button).to_have_attribute("title", re.compile("There is no checkpoint"))
+    inspect = page.get_by_role("link", name="Inspect", exact=True)
+    expect(inspect).to_have_attribute("aria-disabled", "true")
+    expect(inspect).to_have_attribute("title", re.compile("There is no checkpoint"))
+    play = page.locator(".studio-action", has_text="Play")
+    expect(play).to_have_attribute("href", re.compile("/play"))
+    (run.folder / "checkpoints" / "step-000000256").mkdir(parents=True)
+    expect(page.get_by_role("button", name="Fork")).to_be_enabled()
+    expect(inspect).to_have_attribute("href", re.compile("/inspect"))
+
+
+def test_other_errors_keep_their_kind(own_studio):
+    context = Context(own_studio.runs, Worker())
+    run = failed_run(own_studio.runs, "ValueError: nan")
+    now = told.read(context, run.id)
+    assert told.failure(now) == "This run failed before its first update: ValueError: nan"
+    run = make_run(own_studio.runs, status="failed")
+    assert "failed after 25,600 env steps" in told.failure(told.read(context, run.id))
+
+
+def test_alerts_raised_together_can_be_read(own_studio, page):
+    names = ("clipfrac_high", "critic_useless", "value_loss_exploding")
+    run = make_run(own_studio.runs, alerts=tuple({**ALERT, "id": name} for name in names))
+    near = {**ALERT, "id": "kl_high", "env_steps": 100 * 128 + 300}
+    run.event("alert", near)
+    page.goto(f"{own_studio.url}run/{run.id}")
+    expect(page.locator("canvas").first).to_be_visible()
+    for width in (1280, 820):
+        page.set_viewport_size({"width": width, "height": 1180})
+        page.wait_for_timeout(300)
+        boxes = [texts_of(page, ".studio-chart", name)[0] for name in (*names, "kl_high")]
+        for at, one in enumerate(boxes):
+            assert one["x"] >= 0 and one["right"] <= one["width"] and one["y"] > 20
+            for other in boxes[at + 1 :]:
+                is_below = one["bottom"] <= other["y"] or other["bottom"] <= one["y"]
+                is_beside = one["right"] <= other["x"] or other["right"] <= one["x"]
+                assert is_below or is_beside
+
+
+def test_films_of_learning_are_told_apart(tmp_path):
+    run = make_run(tmp_path)
+    (run.folder / "videos").mkdir()
+    about = {"env_steps": 4096, "score": 161.0, "seed": 3}
+    film = {**about, "kind": "film", "seconds": 29.6, "stages": [{"env_steps": 0}, about]}
+    made = {"step-000004096": about, "film-1280x720": film, "film-old": {"kind": "film"}}
+    for name, written in made.items():
+        (run.folder / "videos" / f"{name}.mp4").write_bytes(b"")
+        (run.folder / "videos" / f"{name}.json").write_text(json.dumps(written))
+    captions = {each.name: each.caption for each in told.films(run)}
+    assert captions == {
+        "step-000004096.mp4": "after 4,096 env steps · score 161",
+        "film-1280x720.mp4": "film of learning: film-1280x720.mp4 · 2 policies, after 0 to 4,096 "
+        "env steps · 30 s · seed 3",
+        "film-old.mp4": "film of learning: film-old.mp4",
+    }
 
 
 def test_tags_are_put_on_and_taken_off(own_studio, page):
@@ -202,6 +266,7 @@ def test_new_updates_appear_by_themselves(own_studio, page):
 
 def test_a_run_deleted_under_the_page_is_one_sentence(own_studio, page):
     run = make_run(own_studio.runs)
+    (run.folder / "checkpoints" / "step-000025600").mkdir(parents=True)
     page.goto(f"{own_studio.url}run/{run.id}")
     expect(page.locator("canvas").first).to_be_visible()
     shutil.rmtree(run.folder)

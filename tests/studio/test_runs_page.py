@@ -1,6 +1,7 @@
 """The runs page in a real browser: lists, filters, sorts, starts, stops."""
 
 import re
+import shlex
 import shutil
 import time
 
@@ -53,6 +54,48 @@ def test_it_sorts_and_compares_what_is_selected(studio, page):
     page.wait_for_url(re.compile(r"/compare\?runs=[^,]+,[^,]+"))
 
 
+def test_a_row_says_whether_it_is_solved_its_variant_seed_and_kind_of_score(own_studio, page):
+    home = own_studio.runs
+    good = make_run(home, level=500.0, solved=True, variant="ppo_centre", seed=42)
+    bad = make_run(home, level=9.15)
+    stopped = make_run(home, level=77.0, status="interrupted")
+    page.set_viewport_size({"width": 820, "height": 1180})
+    page.goto(own_studio.url)
+
+    def row(run):
+        return page.locator(ROWS, has_text=run.id)
+
+    expect(row(good).locator(".studio-solved")).to_have_text("solved")
+    expect(row(bad).locator(".studio-solved")).to_have_count(0)
+    expect(row(good)).to_contain_text("CartPole-v1:ppo_centre")
+    expect(row(good).locator("td").nth(7)).to_have_text("42")
+    expect(row(stopped)).to_contain_text("77.0eval")
+    expect(row(bad)).not_to_contain_text("eval")
+    for name in ("Status", "Run", "Environment", "Score", "Training score", "Env steps", "Seed"):
+        head = page.get_by_role("columnheader", name=name, exact=True).bounding_box()
+        assert head["x"] + head["width"] <= 820 - 24, f"{name} is out of sight"
+    page.get_by_role("columnheader", name="Seed").click()
+    expect(page.locator(ROWS).last).to_contain_text(good.id)
+    page.get_by_label("Filter").fill("solved=true")
+    expect(page.locator(ROWS)).to_have_count(1)
+
+
+def test_what_cannot_be_done_with_a_run_says_why(own_studio, page):
+    run = make_run(own_studio.runs)
+    page.goto(own_studio.url)
+    fork = page.get_by_role("button", name="Fork")
+    expect(fork).to_have_attribute("title", "Select one run")
+    page.locator(f"{ROWS} .q-checkbox").first.click()
+    expect(fork).to_have_attribute("title", re.compile("There is no checkpoint"))
+    expect(fork).to_be_disabled()
+    expect(page.get_by_role("button", name="Resume")).to_be_disabled()
+    (run.folder / "checkpoints" / "step-000025600").mkdir(parents=True)
+    page.reload()
+    page.locator(f"{ROWS} .q-checkbox").first.click()
+    expect(fork).to_be_enabled()
+    expect(page.get_by_role("button", name="Stop")).to_be_disabled()
+
+
 def test_an_empty_folder_says_what_to_do_and_runs_from_elsewhere_appear(own_studio, page):
     page.goto(own_studio.url)
     expect(page.get_by_text("spotter train CartPole-v1:ppo")).to_be_visible()
@@ -96,7 +139,8 @@ def test_start_watch_stop_resume_and_fork_a_run(own_studio, page):
     expect(page.get_by_text("latest").first).to_be_visible()
     first = page.url.rsplit("/", 1)[-1]
     resumes(page, Run(own_studio.runs / first))
-    forks(page, first)
+    child = forks(page, first, own_studio.runs)
+    goes_on_with_a_spent_run(page, child)
     assert page.errors == []
 
 
@@ -117,8 +161,9 @@ def resumes(page, run):
     assert run.info()["env_steps"] >= before > 0
 
 
-def forks(page, parent):
-    """The form holds what differs from the recipe; the child says where it comes from."""
+def forks(page, parent, home):
+    """The form holds what differs from the recipe; the child says where it comes from, and was
+    started by the very command that was shown."""
     page.get_by_role("button", name="Fork").click()
     dialog = page.get_by_role("dialog")
     settings = dialog.get_by_label("Settings to change")
@@ -128,12 +173,39 @@ def forks(page, parent):
     settings.fill("algo.lrr=1")
     dialog.get_by_role("button", name="Fork", exact=True).click()
     expect(dialog.get_by_role("alert")).to_contain_text("did you mean algo.lr")
-    settings.fill("budget.env_steps=2048\neval.episodes=1\nalgo.lr=0.001")
-    dialog.get_by_label("Why").fill("a smaller step")
+    settings.fill("budget.env_steps=2048\neval.episodes=1\nenv.threshold=100000")
+    dialog.get_by_label("Why").fill("it's a smaller step")
+    command = dialog.locator(".studio-command")
+    expect(command).to_contain_text(f"--from {parent}/@latest --why")
+    shown = shlex.split(command.inner_text())
     dialog.get_by_role("button", name="Fork", exact=True).click()
     page.wait_for_url(lambda url: "/run/2" in url and parent not in url, timeout=90_000)
     expect(page.get_by_role("link", name=f"forked from {parent}")).to_be_visible()
-    expect(page.get_by_text("a smaller step")).to_be_visible()
+    expect(page.get_by_text("it's a smaller step")).to_be_visible()
+    child = Run(home / page.url.rsplit("/", 1)[-1])
+    assert shown[0] == "spotter" and child.info()["command"][1:] == shown[1:]
+    return child
+
+
+def goes_on_with_a_spent_run(page, run):
+    """The form is filled with what the run lacks."""
+    expect(page.locator(".studio-status")).to_have_text("finished", timeout=60_000)
+    page.get_by_role("button", name="Resume").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("has spent its budget of 2,048 env steps")
+    settings = dialog.get_by_label("Settings to change")
+    expect(settings).to_have_value("budget.env_steps=4096")
+    settings.fill("budget.env_stepps=4096")
+    dialog.get_by_role("button", name="Resume").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("did you mean")
+    settings.fill("budget.env_steps=4096")
+    command = dialog.locator(".studio-command")
+    expect(command).to_have_text(f"spotter train --resume {run.id} budget.env_steps=4096")
+    shown = shlex.split(command.inner_text())
+    dialog.get_by_role("button", name="Resume").click()
+    facts = page.locator(".studio-facts > div", has_text="env steps")
+    expect(facts.locator(".studio-fact-value")).to_have_text("4096", timeout=60_000)
+    assert run.info()["resumes"][0]["command"][1:] == shown[1:]
 
 
 def test_a_setting_of_the_form_becomes_an_override(own_studio, page):
@@ -169,6 +241,7 @@ def test_it_works_by_keyboard_alone_in_the_dark_and_on_a_tablet(studio, page):
     page.set_viewport_size({"width": 820, "height": 1180})
     page.goto(studio.url)
     expect(page.get_by_text("Acrobot-v1")).to_be_visible()
+    everything = page.locator(ROWS).count()
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= 820
     page.keyboard.press("Tab")
@@ -176,7 +249,7 @@ def test_it_works_by_keyboard_alone_in_the_dark_and_on_a_tablet(studio, page):
     for words, found, dark in (
         ("acrobot", 1, True),
         ("nothing-like-this", 0, False),
-        ("", 4, True),
+        ("", everything, True),
     ):
         page.get_by_role("button", name="Light or dark").focus()
         page.keyboard.press("Enter")

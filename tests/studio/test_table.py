@@ -43,6 +43,10 @@ class Client:
             if header["kind"] == kind:
                 return header
 
+    def is_quiet(self) -> bool:
+        """Whether nothing comes for a while."""
+        return not self._pipe.poll(0.4)
+
     def close(self) -> None:
         self.order(None)
         self._thread.join(10)
@@ -88,6 +92,28 @@ def test_keys_count_at_once_and_say_which_was_heard(sit):
     assert frame["players"][0]["action"] == "push left"
 
 
+def test_a_person_begins_every_episode_with_a_key(sit):
+    client = sit(fps=120)
+    assert client.next()["stands"]
+    assert client.is_quiet(), "nothing moves before a key"
+    client.tell("down", "left")
+    assert not client.next()["stands"]
+    client.next("ended")
+    frame = client.next()
+    while frame["players"][0]["episode"] == 1:
+        frame = client.next()
+    assert (frame["stands"], frame["players"][0]["step"]) == (True, 0)
+    assert client.is_quiet(), "a key that is still held does not begin the next one"
+    client.tell("down", "right")
+    assert client.next()["players"][0]["step"] == 1
+
+
+def test_nobody_is_waited_for_where_nobody_plays(sit):
+    client = sit(mode="untrained", fps=60)
+    assert not client.next()["stands"]
+    assert client.next()["players"][0]["step"] == 1
+
+
 def test_a_tap_shorter_than_a_step_counts(sit):
     client = sit("MountainCar-v0", fps=20)
     client.next()
@@ -129,7 +155,7 @@ def test_episodes_end_and_the_next_one_begins(sit):
 
 
 def test_nonsense_is_passed_over(sit):
-    client = sit(fps=60)
+    client = sit(mode="untrained", fps=60)
     for data in (b"", b"{", b"[]", b'{"do": 3}', b'{"do": "down", "value": 5}', b"\xff\xfe",
                  b'{"do": "fps", "value": "fast"}', b'{"do": "up", "value": "' + b"x" * 200 + b'"}',
                  b'{"do": "fps", "value": -3}'):  # fmt: skip
@@ -155,7 +181,7 @@ def test_another_game_in_the_same_process(sit):
 
 
 def test_browsers_cannot_order_games(sit):
-    client = sit(fps=60)
+    client = sit(mode="untrained", fps=60)
     client.raw(b'{"do": "order", "value": {"source": "Taxi-v4", "mode": "human"}}')
     client.raw(b"null")
     first = client.next()["number"]

@@ -41,6 +41,8 @@ _IN_OVERVIEW: Final = ("policy/entropy", "policy/approx_kl", "value/explained_va
 _SHARES: Final = "action/share/"
 _POINTS_EACH: Final = {1: 500, 2: 400}
 _FEW_POINTS: Final = 250
+_ROW_HEIGHT: Final = 13  # pixels of a label
+_LETTER: Final = 0.014  # of a chart's width, which a letter of a label takes at most
 
 
 @dataclass(frozen=True)
@@ -232,17 +234,45 @@ def _line(name: str, x: Doubles, y: Doubles, colour: str) -> Options:
 
 
 def _marked(marks: Sequence[Mark], history: History, view: View) -> Options:
+    """A line for each, its name beside it in a row of its own: several often begin together."""
     steps, axis = history.column("env_steps"), history.column(view.axis)
     there = np.isfinite(steps) & np.isfinite(axis)
     if not there.any():
         return {"data": []}
     places = [float(np.interp(mark.env_steps, steps[there], axis[there])) for mark in marks]
+    start, end = view.window or (float(axis[there].min()), float(axis[there].max()))
+    found = sorted(zip(places, (mark.text for mark in marks), strict=True))
+    shares = [((place - start) / ((end - start) or 1.0), text) for place, text in found]
+    labels = [_beside(share, row) for (share, _), row in zip(shares, rows(shares), strict=True)]
     return {
         "symbol": "none",
         "silent": False,
         "lineStyle": {"color": "#c77700", "type": "dashed", "width": 1},
         "label": {"formatter": "{b}", "fontSize": 10, "color": "#c77700", "rotate": 0},
         "data": [
-            {"name": mark.text, "xAxis": place} for mark, place in zip(marks, places, strict=True)
+            {"name": text, "xAxis": place, "label": label}
+            for (place, text), label in zip(found, labels, strict=True)
         ],
     }
+
+
+def _beside(share: float, row: int) -> Options:
+    """Inside the chart, below the end of its line, on the side where there is room."""
+    is_left = share < 0.5
+    return {
+        "align": "left" if is_left else "right",
+        "offset": [4 if is_left else -4, _ROW_HEIGHT * (row + 1) + 4],
+    }
+
+
+def rows(places: Sequence[tuple[float, str]]) -> list[int]:
+    """For labels from left to right, at a share of the width: the first row where each is free."""
+    ends: list[float] = []
+    found = []
+    for share, text in places:
+        width = len(text) * _LETTER
+        start = share if share < 0.5 else share - width
+        row = next((row for row, end in enumerate(ends) if end < start), len(ends))
+        ends[row:] = [start + width, *ends[row + 1 :]]
+        found.append(row)
+    return found

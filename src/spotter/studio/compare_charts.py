@@ -86,7 +86,7 @@ def options(
 ) -> dict[str, Any]:
     """One colour per group: its middle over seeds, the interval, and every seed behind it."""
     chart = theme.chart_base()
-    chart["grid"] = {"left": 8, "right": 20, "top": 40, "bottom": 24, "containLabel": True}
+    chart["grid"] = {"left": 8, "right": 20, "top": 40, "bottom": 32, "containLabel": True}
     names = [_label(group) for group in groups]
     quiet = {"color": "#8a9199", "fontSize": 12, "lineHeight": 20}
     chart["legend"] = {"show": True, "type": "scroll", "top": 0, "left": 0, "data": names,

@@ -212,7 +212,10 @@ def outcomes(runs: Sequence[Run]) -> list[compare.Outcome]:
 
 def settings_that_differ(runs: Sequence[Run]) -> dict[str, list[str]]:
     """Dotted name -> the text of each run; nothing where they agree."""
-    return compare.differing([settings(run) for run in runs]) if len(runs) > 1 else {}
+    if len(runs) < 2:
+        return {}
+    infos = [run.info() for run in runs]
+    return compare.differing_settings([settings(run) for run in runs], infos)
 
 
 def settings(run: Run) -> Mapping[str, Any]:

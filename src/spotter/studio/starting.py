@@ -2,7 +2,8 @@
 
 import asyncio
 import shlex
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from typing import Final, TypeVar
@@ -11,6 +12,7 @@ from nicegui import ui
 
 from spotter.config.catalogue import entries
 from spotter.launch.local import Launch, checked
+from spotter.rundir import story
 from spotter.rundir.run import Run
 from spotter.studio import forms, theme
 from spotter.studio.context import Context
@@ -20,6 +22,7 @@ Element = TypeVar("Element", bound=ui.element)
 
 _PATIENCE_S: Final = 120
 _LOOK_EVERY_S: Final = 0.25
+_MOST_LETTERS: Final = 500  # of why; what is kept with a run
 
 
 @cache
@@ -29,31 +32,72 @@ def _addresses() -> dict[str, str]:
     return {entry.address: f"{entry.address} — {entry.description}" for entry in found}
 
 
+@dataclass(frozen=True)
+class _Wish:
+    """What the fields of a form say."""
+
+    address: str
+    overrides: list[str]
+    why: str
+    checkpoint: str
+    """`@best` or `@latest`; empty where nothing is forked."""
+
+
 async def start(context: Context) -> None:
     """Ask what to train, and train it."""
-    form = _Form("Start a run", lambda: context.launcher.start(*form.wish()), "Start")
-    await form.ask(address="CartPole-v1:ppo")
+    form = _Form(
+        "Start a run",
+        "Start",
+        lambda wish: context.launcher.start(wish.address, wish.overrides, wish.why),
+        lambda wish: [wish.address, *wish.overrides],
+    )
+    form.add_address()
+    form.add_settings()
+    await form.ask("CartPole-v1:ppo")
 
 
 async def fork(context: Context, run: Run) -> None:
     """Ask what to change, and train on from a run's weights."""
-    source = {"@best": "its best checkpoint", "@latest": "its latest checkpoint"}
-    form = _Form(
-        f"Fork {run.id}",
-        lambda: context.launcher.fork(run, form.checkpoint(), *form.wish()),
-        "Fork",
-        source,
-    )
-    address, overrides = await asyncio.to_thread(forms.again, run)
-    await form.ask(address=address, overrides=overrides)
+    with _saying():
+        sources = await asyncio.to_thread(_sources, run)
+        address, overrides = await asyncio.to_thread(forms.again, run)
+        form = _Form(
+            f"Fork {run.id}",
+            "Fork",
+            lambda wish: context.launcher.fork(
+                run, wish.checkpoint, wish.address, wish.overrides, wish.why
+            ),
+            lambda wish: [wish.address, *wish.overrides, "--from", f"{run.id}/{wish.checkpoint}"],
+        )
+        form.add_address()
+        form.add_sources(sources)
+        form.add_settings(overrides)
+        await form.ask(address)
+
+
+def _sources(run: Run) -> dict[str, str]:
+    """The checkpoints a fork may begin with."""
+    roles = {role for one in story.checkpoints(run) for role in one.roles}
+    if not roles:
+        raise UserError(f"run {run.id} has no checkpoint to begin with")
+    return {f"@{role}": f"its {role} checkpoint" for role in ("best", "latest") if role in roles}
 
 
 async def resume(context: Context, run: Run) -> None:
-    """Go on with a run, after a question: it goes back to its latest checkpoint."""
-    text = f"Go on with {run.id}? It continues from its latest checkpoint."
-    if await theme.confirm(text, "Resume"):
-        with _saying():
-            await arrive(await asyncio.to_thread(context.launcher.resume, run))
+    """Ask what to change, and go on with a run from its latest checkpoint."""
+    with _saying():
+        further = await asyncio.to_thread(forms.further, run)
+        form = _Form(
+            f"Resume {run.id}",
+            "Resume",
+            lambda wish: context.launcher.resume(run, wish.overrides, wish.why),
+            lambda wish: ["--resume", run.id, *wish.overrides],
+        )
+        form.add_text("It continues from its latest checkpoint.")
+        if further.reason:
+            form.add_text(further.reason)
+        form.add_settings(further.overrides)
+        await form.ask()
 
 
 async def stop(context: Context, run: Run) -> None:
@@ -99,30 +143,25 @@ async def arrive(launch: Launch) -> None:
 
 
 class _Form:
-    """Address, overrides and why; beneath them every setting with its value, origin and meaning."""
+    """What to train and how, and the command that does the same; only the fields that were added.
+
+    `words`: what stands after `spotter train`, without the reason.
+    """
 
     def __init__(
         self,
         title: str,
-        launch: Callable[[], Launch],
         verb: str,
-        sources: dict[str, str] | None = None,
+        launch: Callable[[_Wish], Launch],
+        words: Callable[[_Wish], list[str]],
     ) -> None:
-        self._launch = launch
+        self._launch, self._words = launch, words
         self._edits: dict[str, str] = {}
+        self._address: ui.select | None = None
+        self._source: ui.select | None = None
         with ui.dialog() as self._dialog, ui.card().classes("studio-dialog studio-wide"):
             theme.heading(title)
-            self._address = _labelled(ui.select({}, label="What to train", with_input=True,
-                new_value_mode="add-unique", on_change=self._show_settings))  # fmt: skip
-            self._source = (
-                ui.select(sources, value="@best", label="Beginning with") if sources else None
-            )
-            self._overrides = _labelled(
-                ui.textarea("Settings to change, one per line", placeholder="algo.lr=3e-4")
-            ).props("autogrow outlined")
-            self._overrides.on_value_change(self._preview)
-            self._why = _labelled(ui.input("Why (kept with the run)"))
-            self._settings = ui.element("div").classes("w-full")
+            self._fields = ui.element("div").classes("w-full studio-stack")
             self._command = ui.label().classes("studio-log studio-command")
             self._problem = ui.element("div").classes("w-full")
             with ui.row().classes("w-full justify-end"):
@@ -130,40 +169,70 @@ class _Form:
                 ui.button(verb, on_click=self._submit).props("unelevated")
         self._dialog.on("hide", self._dialog.delete)
 
-    async def ask(self, address: str, overrides: Sequence[str] = ()) -> None:
-        self._address.set_options({address: address}, value=address)
-        self._overrides.value = "\n".join(overrides)
+    def add_text(self, text: str) -> None:
+        with self._fields:
+            ui.label(text)
+
+    def add_address(self) -> None:
+        with self._fields:
+            self._address = _labelled(ui.select({}, label="What to train", with_input=True,
+                new_value_mode="add-unique", on_change=self._show_settings))  # fmt: skip
+
+    def add_sources(self, sources: Mapping[str, str]) -> None:
+        """Checkpoints to begin with, the best one first."""
+        with self._fields:
+            self._source = _labelled(ui.select(dict(sources), value=next(iter(sources)),
+                label="Beginning with", on_change=self._preview))  # fmt: skip
+
+    def add_settings(self, overrides: Sequence[str] = ()) -> None:
+        """Overrides and why; beneath them, with an address, every setting it has."""
+        with self._fields:
+            field = ui.textarea(
+                "Settings to change, one per line", placeholder="algo.lr=3e-4",
+                value="\n".join(overrides), on_change=self._preview,
+            )  # fmt: skip
+            self._overrides = _labelled(field).props("autogrow outlined")
+            self._why = _labelled(ui.input("Why (kept with the run)", on_change=self._preview))
+            self._why.props(f"maxlength={_MOST_LETTERS}")
+            self._settings = ui.element("div").classes("w-full")
+
+    async def ask(self, address: str = "") -> None:
+        self._preview()
         self._dialog.open()
-        known = await asyncio.to_thread(_addresses)
-        chosen = str(self._address.value)
-        self._address.set_options({chosen: chosen, **known}, value=chosen)
+        if self._address is not None:
+            self._address.set_options({address: address}, value=address)
+            known = await asyncio.to_thread(_addresses)
+            chosen = str(self._address.value)
+            self._address.set_options({chosen: chosen, **known}, value=chosen)
 
-    def checkpoint(self) -> str:
-        assert self._source is not None
-        return str(self._source.value)
-
-    def wish(self) -> tuple[str, list[str], str]:
-        """Address, overrides, why."""
+    def _wish(self) -> _Wish:
         edits = [f"{name}={value}" for name, value in self._edits.items()]
         typed = forms.overrides_of(self._overrides.value or "")
-        return str(self._address.value or ""), [*edits, *typed], str(self._why.value or "")
+        return _Wish(
+            str(self._address.value or "").strip() if self._address else "",
+            [*edits, *typed],
+            " ".join(str(self._why.value or "").split())[:_MOST_LETTERS],
+            str(self._source.value) if self._source else "",
+        )
 
     async def _submit(self) -> None:
         self._problem.clear()
         try:
-            launch = await asyncio.to_thread(self._launch)
+            launch = await asyncio.to_thread(self._launch, self._wish())
             await arrive(launch)
         except UserError as error:
             with self._problem:
                 theme.problem(str(error))
 
     def _preview(self) -> None:
+        """The command that, typed in a terminal, does what the button does."""
         try:
-            address, overrides, _ = self.wish()
+            wish = self._wish()
         except UserError as error:
             self._command.text = str(error)
             return
-        self._command.text = shlex.join(["spotter", "train", address, *overrides])
+        reason = ["--why", wish.why] if wish.why else []
+        self._command.text = shlex.join(["spotter", "train", *self._words(wish), *reason])
 
     def _show_settings(self) -> None:
         """Every setting of the address that was chosen; what is edited becomes an override."""
@@ -171,7 +240,7 @@ class _Form:
         self._settings.clear()
         self._problem.clear()
         try:
-            found = forms.settings(checked(str(self._address.value or "")))
+            found = forms.settings(checked(self._wish().address))
         except UserError as error:
             with self._problem:
                 theme.problem(str(error))

@@ -128,7 +128,7 @@ class _Table:
         """Number of the newest key the next step takes into account."""
         self._is_paused = self._by_step = self._records = False
         self._stands = False
-        """Somebody is about to take over; the first key goes on."""
+        """A person is about to play or to take over; the first key begins."""
         self._ordered = False
         """A single step was asked for."""
         self._due = 0.0
@@ -226,7 +226,7 @@ class _Table:
         self._game.reset()
         if not self._number:
             self._introduce()
-        self._stands = self._game.sessions[0].opening is not None
+        self._stands = self._is_human and not self._game.waits
         self._ordered = False
         self._touched.clear()
         self._due = monotonic() + 1 / self._fps

@@ -83,6 +83,17 @@ def heading(text: str, level: int = 2) -> ui.label:
     return label
 
 
+def allow(button: ui.button, reason: str = "") -> None:
+    """A button that can be pressed; with a reason against it, one that says so instead."""
+    button.set_enabled(not reason)
+    hint(button, reason)
+
+
+def hint(element: ui.element, text: str) -> None:
+    """What the browser says when the mouse rests there; nothing if empty. No quotes in it."""
+    element.props(f'title="{text}"') if text else element.props(remove="title")
+
+
 async def confirm(text: str, yes: str, no: str = "Cancel") -> bool:
     """Ask; True only if the reader pressed `yes`."""
     with ui.dialog() as dialog, ui.card().classes("studio-dialog"):

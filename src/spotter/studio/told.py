@@ -1,21 +1,92 @@
-"""What a run page tells besides curves, as plain data: settings with their origin, certificates,
-films, alerts. Read from the run folder alone; no page, no torch.
+"""What a run page tells, as plain data: how the run is doing, settings with their origin,
+certificates, films, alerts. Read from the run folder alone; no page, no torch.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from spotter.config import Resolved, RunConfig, resolve, tree, validate
 from spotter.config.dump import flow
-from spotter.rundir import story
+from spotter.display.words import count, score
+from spotter.rundir import selectors, story
 from spotter.rundir.access import is_name
 from spotter.rundir.files import read_json
+from spotter.rundir.history import History
+from spotter.rundir.identity import Info
 from spotter.rundir.report import reproduce
 from spotter.rundir.run import Run
 from spotter.studio.context import Context
+from spotter.traces import format as traces
+from spotter.traces.human import Baseline, baselines
 from spotter.types import UserError
+
+_USER_ERROR: Final = "UserError: "
+
+
+@dataclass
+class Now:
+    """What the files say at one moment; read in a thread."""
+
+    info: Info
+    history: History
+    version: int
+    alerts: "list[Warned]"
+    people: list[Baseline]
+    has_checkpoint: bool
+    has_episodes: bool
+
+    @property
+    def is_living(self) -> bool:
+        return bool(self.info["status"] == "running")
+
+
+def read(context: Context, id: str) -> Now:
+    """Everything the page follows, as it is now."""
+    run = context.run_of(id)
+    history = context.histories.of(run)
+    return Now(
+        run.info(),
+        history,
+        history.version,
+        alerts(run),
+        baselines([run]),
+        has_checkpoint(run),
+        bool(traces.listing(run)),
+    )
+
+
+def has_checkpoint(run: Run) -> bool:
+    return any((run.folder / "checkpoints").glob("step-*"))
+
+
+def no_checkpoint(status: str) -> str:
+    """Why something that needs a checkpoint cannot be done."""
+    if status in ("running", "stopping"):
+        return "There is no checkpoint yet: the first one is saved within a minute of training"
+    return "There is no checkpoint: the run ended before it saved one"
+
+
+def failure(now: Now) -> str:
+    """What a failed run died of, in one sentence; empty for others."""
+    info = now.info
+    if info["status"] != "failed":
+        return ""
+    steps = max(info["env_steps"], int(now.history.last("env_steps")) if now.history.rows else 0)
+    when = f"after {count(steps)} env steps" if now.history.rows else "before its first update"
+    # a user's mistake is a sentence already; of any other error its kind is half of what is known
+    why = str(info["reason"] or "it did not say why").removeprefix(_USER_ERROR)
+    return f"This run failed {when}: {why}"
+
+
+def score_text(info: Info) -> tuple[str, str]:
+    """The score and its mark: `eval` where there is no test score, only a best evaluation."""
+    value = selectors.value(info)
+    if not math.isfinite(value):
+        return "", ""
+    return score(value), "eval" if info["score"] is None else ""
 
 
 @dataclass(frozen=True)
@@ -121,11 +192,29 @@ def films(run: Run) -> list[Film]:
 
 def _caption(folder: Path, name: str, best: Any) -> str:
     written = _json((folder / name).with_suffix(".json"))
-    steps, score = written.get("env_steps"), written.get("score")
+    if written.get("kind") == "film":
+        return " · ".join(_of_film(name, written))
+    steps, scored = written.get("env_steps"), written.get("score")
     parts = ["best" if name == best else ""]
     parts.append(f"after {steps:,} env steps" if isinstance(steps, int) else name)
-    parts.append(f"score {score:g}" if isinstance(score, int | float) else "")
+    parts.append(f"score {scored:g}" if isinstance(scored, int | float) else "")
     return " · ".join(part for part in parts if part)
+
+
+def _of_film(name: str, written: Mapping[str, Any]) -> Iterator[str]:
+    """What tells one film of learning from another; its score would only be the last policy's."""
+    yield f"film of learning: {name}"
+    stages, seconds, seed = (written.get(key) for key in ("stages", "seconds", "seed"))
+    if isinstance(stages, list) and all(isinstance(stage, dict) for stage in stages):
+        steps = [stage.get("env_steps") for stage in stages]
+        if steps and all(isinstance(step, int) for step in steps):
+            to = f"{steps[0]:,} to {steps[-1]:,}" if len(steps) > 1 else f"{steps[0]:,}"
+            noun = "policy" if len(steps) == 1 else "policies"
+            yield f"{len(steps)} {noun}, after {to} env steps"
+    if isinstance(seconds, int | float):
+        yield f"{seconds:.0f} s"
+    if isinstance(seed, int):
+        yield f"seed {seed}"
 
 
 @dataclass(frozen=True)

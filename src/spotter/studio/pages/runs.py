@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from nicegui import ui
 
-from spotter.display.words import amount, plural, score
+from spotter.display.words import amount, plural
 from spotter.rundir import query, selectors
 from spotter.rundir.identity import Info
 from spotter.rundir.run import Run
-from spotter.studio import starting, theme
+from spotter.studio import starting, theme, told
 from spotter.studio.context import Context
 from spotter.studio.series import sparkline
 from spotter.types import UserError
@@ -22,6 +22,8 @@ Row = dict[str, Any]
 LIVE_EVERY_S: Final = 2.0
 _FRESH_S: Final = 1.0
 _LIVING: Final = ("running",)
+_OF_ONE: Final = ("Stop", "Resume", "Fork")
+_ONE: Final = "Select one run"
 
 
 def _column(name: str, label: str, number: bool = False, **more: Any) -> dict[str, Any]:
@@ -30,29 +32,39 @@ def _column(name: str, label: str, number: bool = False, **more: Any) -> dict[st
             "sortable": True, **kind, **more}  # fmt: skip
 
 
+# What people look for comes first: a narrow window shows the left end only.
 _COLUMNS: Final = [
-    _column("status", "Status"),
+    _column("standing", "Status"),
     _column("id", "Run"),
-    _column("env", "Environment"),
-    _column("algo", "Algorithm"),
-    _column("spark", "Training score", sortable=False),
+    _column("address", "Environment"),
     _column("score", "Score", number=True),
+    _column("spark", "Training score", sortable=False),
     _column("steps", "Env steps", number=True),
-    _column("fps", "fps", number=True),
+    _column("seed", "Seed", number=True),
     _column("alerts", "Alerts", number=True),
+    _column("fps", "fps", number=True),
+    _column("algo", "Algorithm"),
     _column("tags", "Tags"),
 ]
 
 # Cells are templates over plain values: Vue escapes every one of them.
 _CELLS: Final = {
-    "status": '<q-td :props="props"><span :class="`studio-status studio-status-${props.value}`">'
-    "{{ props.value }}</span></q-td>",
+    "standing": '<q-td :props="props"><span class="studio-words"><span '
+    ':class="`studio-status studio-status-${props.row.status}`">{{ props.row.status }}</span>'
+    '<span v-if="props.row.solved" class="studio-solved">solved</span></span></q-td>',
     "id": '<q-td :props="props"><a :href="`/run/${props.value}`" class="mono">{{ props.value }}</a>'
-    '<div class="quiet" v-if="props.row.why">{{ props.row.why }}</div></q-td>',
+    '<div class="quiet studio-why" v-if="props.row.why" :title="props.row.why">'
+    "{{ props.row.why }}</div></q-td>",
+    "address": '<q-td :props="props" class="studio-address">'
+    '<template v-for="(part, i) in props.value.split(\':\')"><wbr v-if="i">'
+    "{{ i ? ':' : '' }}{{ part }}</template>"
+    '<div class="quiet" v-if="props.row.env">{{ props.row.env }}</div></q-td>',
     "spark": '<q-td :props="props"><svg v-if="props.value" class="studio-spark" role="img" '
     'aria-label="training score" viewBox="0 0 100 24" preserveAspectRatio="none">'
     '<polyline :points="props.value" /></svg></q-td>',
-    "score": '<q-td :props="props">{{ props.row.score_text }}</q-td>',
+    "score": '<q-td :props="props">{{ props.row.score_text }}<span v-if="props.row.score_mark" '
+    'class="quiet studio-mark" title="its best evaluation: there is no test score">'
+    "{{ props.row.score_mark }}</span></q-td>",
     "steps": '<q-td :props="props">{{ props.row.steps_text }}</q-td>',
     "fps": '<q-td :props="props">{{ props.row.fps_text }}</q-td>',
     "alerts": '<q-td :props="props"><span :title="props.row.alert_ids">{{ props.value || "" }}'
@@ -87,20 +99,25 @@ class Board:
 
     def _row(self, info: Info) -> Row:
         glance = self._context.histories.glance(Run(self._context.runs / info["id"]))
-        value = selectors.value(info)
-        known = math.isfinite(value)
-        fps = glance.fps if info["status"] in _LIVING else None
-        stopping = self._context.launcher.is_stopping(info["id"], info["pid"])
         living = info["status"] in _LIVING
+        stopping = living and self._context.launcher.is_stopping(info["id"], info["pid"])
+        status = "stopping" if stopping else info["status"]
+        text, mark = told.score_text(info)
+        fps = glance.fps if living else None
         return {
             "id": info["id"],
-            "status": "stopping" if living and stopping else info["status"],
+            "status": status,
+            "solved": bool(info["solved"]),
+            "standing": f"{status} solved" if info["solved"] else status,
             "why": info["why"],
-            "env": info["env"],
+            "address": info["address"],
+            "env": "" if info["env"] in info["address"] else info["env"],
             "algo": info["algo"],
+            "seed": info["seed"],
             "spark": sparkline(glance.scores),
-            "score": value if known else None,
-            "score_text": score(value) if known else "",
+            "score": selectors.value(info) if text else None,
+            "score_text": text,
+            "score_mark": mark,
             "steps": info["env_steps"],
             "steps_text": amount(info["env_steps"], 0),
             "fps": fps,
@@ -205,12 +222,22 @@ class _Page:
 
     def _selected(self) -> None:
         rows = self._table.selected if hasattr(self, "_table") else []
-        status = rows[0]["status"] if len(rows) == 1 else None
-        self._buttons["Compare"].set_enabled(len(rows) > 1)
-        self._buttons["Stop"].set_enabled(status == "running")
-        self._buttons["Resume"].set_enabled(status not in (None, "running", "stopping"))
-        self._buttons["Fork"].set_enabled(status is not None)
+        reasons = {"Compare": "" if len(rows) > 1 else "Select two runs or more"}
+        reasons |= self._against(rows[0]) if len(rows) == 1 else dict.fromkeys(_OF_ONE, _ONE)
+        for name, reason in reasons.items():
+            theme.allow(self._buttons[name], reason)
         self._buttons["Compare"].text = f"Compare {plural(len(rows), 'run')}" if rows else "Compare"
+
+    def _against(self, row: Row) -> dict[str, str]:
+        """Why this or that cannot be done with a run; empty where it can."""
+        status = str(row["status"])
+        kept = told.has_checkpoint(Run(self._context.runs / row["id"]))
+        saved = "" if kept else told.no_checkpoint(status)
+        return {
+            "Stop": "" if status in _LIVING else "It is not being trained",
+            "Resume": "It is being trained" if status in (*_LIVING, "stopping") else saved,
+            "Fork": saved,
+        }
 
     def _compare(self) -> None:
         ui.navigate.to(f"/compare?runs={','.join(row['id'] for row in self._table.selected)}")

@@ -39,6 +39,7 @@ export default {
             :aria-label="who(player) + ' playing ' + env + '; keys go to the game while this has the focus'"
             @keydown="keyDown" @keyup="keyUp" @blur="release" @mousedown="focus"></canvas>
           <div v-if="now[i]?.over" class="play-over">{{ now[i].over === 'terminated' ? 'Over' : 'Time is up' }}</div>
+          <div v-else-if="standing && player.mode === 'human'" class="play-over">{{ standing }}</div>
           <div v-if="player.cannot_draw" class="quiet play-dark">{{ player.cannot_draw }}</div>
         </figure>
       </div>
@@ -55,9 +56,9 @@ export default {
           <span class="studio-number play-fps">{{ fps }} steps/s</span>
         </span>
       </div>
-      <div v-if="stands" class="play-hint play-hint-loud">The game stands at step {{ now[0]?.step }}: the first key you press goes on from here.</div>
+      <div v-if="standing" class="play-hint play-hint-loud" role="status">{{ about }}</div>
       <div v-else-if="waits" class="quiet play-hint">This game waits for you: every key is a step.</div>
-      <div v-else-if="!hasFocus && isHuman" class="play-hint play-hint-loud">Click the picture: keys go to the game while it has the focus.</div>
+      <div v-else-if="isHuman" class="play-hint" :class="hasFocus ? 'quiet' : 'play-hint-loud'">{{ hasFocus ? 'Keys' : 'Click the picture: keys' }} go to the game while it has the focus.</div>
     </section>
     <aside class="play-side">
       <section class="studio-card">
@@ -105,6 +106,16 @@ export default {
   }),
   computed: {
     isHuman() { return this.players.some((player) => player.mode === "human"); },
+    /* What a game that stands still asks for. */
+    standing() {
+      if (!this.stands || this.paused) return "";
+      const key = this.hasFocus ? "Press a key" : "Click here and press a key";
+      return `${key} to ${this.now[0]?.step ? "go on" : "begin"}`;
+    },
+    about() {
+      if (this.now[0]?.step) return `The game stands at step ${this.now[0].step}: the first key you press goes on from here.`;
+      return "Every episode waits for your first key; then the game runs by itself.";
+    },
   },
   created() {
     // not watched by Vue: these change with every picture
@@ -208,6 +219,7 @@ export default {
       if (canvas.width !== image.width || canvas.height !== image.height) {
         canvas.width = image.width;
         canvas.height = image.height;
+        canvas.style.setProperty("--ratio", image.width / image.height);
         canvas.classList.toggle("play-pixels", image.width < 500);
       }
       canvas.getContext("2d").drawImage(image, 0, 0);

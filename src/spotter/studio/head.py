@@ -1,0 +1,132 @@
+"""The head of a run page: who the run is, how it is doing, and what can be done with it."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Final
+from urllib.parse import quote
+
+from nicegui import ui
+
+from spotter.display.words import amount, count, duration, score
+from spotter.rundir import identity
+from spotter.rundir.identity import Info
+from spotter.studio import starting, theme, told
+from spotter.studio.context import Context
+from spotter.studio.panels import plain
+from spotter.studio.tagging import Tags
+from spotter.studio.told import Now
+
+_ACTIONS: Final[dict[str, starting.Action]] = {
+    "Stop": starting.stop,
+    "Resume": starting.resume,
+    "Fork": starting.fork,
+}
+_SMALL: Final = 'outline dense padding="4px 12px"'
+
+
+class Head:
+    """Built once: what is clicked or focused must not vanish with the next update."""
+
+    def __init__(
+        self,
+        context: Context,
+        now: Now,
+        do: Callable[[starting.Action], Awaitable[None]],
+        refresh: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._context = context
+        info = now.info
+        with ui.element("div").classes("w-full studio-stack") as self._box:
+            with ui.element("div").classes("studio-row"):
+                theme.heading(info["address"], 1)
+                self._status = ui.label()
+                self._solved = ui.label("solved").classes("studio-solved")
+                ui.space()
+                self._build_actions(info, do)
+            with ui.element("div").classes("studio-row quiet"):
+                ui.label(info["id"]).classes("mono")
+                self._sentence = ui.label()
+                if info["parent"]:
+                    parent = str(info["parent"]["run"])
+                    ui.link(f"forked from {parent}", f"/run/{quote(parent, safe='')}")
+            self._tags = Tags(context, info["id"], refresh)
+            with ui.element("div").props('role="alert"').classes("studio-problem") as self._failed:
+                self._failure = ui.label()
+            self._facts = {}
+            with ui.element("div").classes("studio-facts studio-card"):
+                for name in _facts(now):
+                    with ui.element("div"):
+                        ui.label(name).classes("studio-fact-name")
+                        self._facts[name] = ui.label().classes("studio-fact-value")
+        self.show(now)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the page was closed."""
+        return self._box.is_deleted
+
+    def _build_actions(self, info: Info, do: Callable[[starting.Action], Awaitable[None]]) -> None:
+        self._buttons = {
+            text: ui.button(text, on_click=partial(do, action)).props(_SMALL)
+            for text, action in _ACTIONS.items()
+        }
+        id = quote(info["id"], safe="")
+        self._inspect = ui.link("Inspect", f"/inspect?run={id}").classes("studio-action")
+        self._not_inspect = ui.label("Inspect").classes("studio-action studio-off")
+        self._not_inspect.props('role="link" aria-disabled="true"')
+        # a person can play a run that has no policy
+        ui.link("Play", f"/play?run={id}").classes("studio-action")
+        ui.link("Report", f"/report/{id}", new_tab=True).classes("studio-action")
+
+    def show(self, now: Now) -> None:
+        info, living = now.info, now.is_living
+        stopping = living and self._context.launcher.is_stopping(info["id"], info["pid"])
+        word = "stopping" if stopping else str(info["status"])
+        self._status.text = word
+        self._status.classes(replace=f"studio-status studio-status-{plain(word)}")
+        self._solved.visible = bool(info["solved"])
+        self._sentence.text = " · ".join(_sentences(info))
+        self._tags.show(info["tags"])
+        self._failure.text = told.failure(now)
+        self._failed.visible = bool(self._failure.text)
+        for name, value in _facts(now).items():
+            self._facts[name].text = value
+        self._buttons["Stop"].visible = living and not stopping
+        self._buttons["Resume"].visible = not living
+        reason = "" if now.has_checkpoint else told.no_checkpoint(word)
+        for name in ("Resume", "Fork"):
+            theme.allow(self._buttons[name], reason)
+        self._inspect.visible = now.has_checkpoint or now.has_episodes
+        self._not_inspect.visible = not self._inspect.visible
+        theme.hint(self._not_inspect, reason)
+
+
+def _sentences(info: Info) -> list[str]:
+    by = f"started by {info['by']} on {info['host']}, {info['created'][:16].replace('T', ' ')} UTC"
+    # how it failed stands by itself below
+    has_ended = info["reason"] and info["status"] != "failed"
+    ended = f"ended: {info['reason']}" if has_ended else ""
+    return [text for text in (by, ended, info["why"], info["protocol"]) if text]
+
+
+def _facts(now: Now) -> dict[str, str]:
+    info, history = now.info, now.history
+    steps = max(info["env_steps"], int(_or_zero(history.last("env_steps"))))
+    return {
+        "score": " ".join(told.score_text(info)).strip() or "–",
+        "training score": _number(history.last("train/score"), score),
+        "env steps": amount(steps, 0),
+        "time": duration(identity.seconds(info)),
+        "fps": _number(history.last("time/fps"), lambda fps: f"{fps:,.0f}"),
+        "seed": str(info["seed"]),
+        "alerts": str(len(now.alerts)),
+        "updates": count(history.rows),
+    }
+
+
+def _number(value: float, words: Callable[[float], str]) -> str:
+    return words(value) if abs(value) < float("inf") else "–"
+
+
+def _or_zero(value: float) -> float:
+    return value if abs(value) < float("inf") else 0.0
