@@ -110,7 +110,7 @@ def test_a_key_that_is_echoed_is_hidden(model, monkeypatch):
 @pytest.mark.parametrize("place", ["http://127.0.0.1:9/steal", "http://[::1", "file:///etc/passwd"])
 def test_a_redirect_is_refused_for_it_would_carry_the_key_elsewhere(model, place):
     model.answers(Reply(307, {}, {"Location": place}))
-    with pytest.raises(UserError, match=r"refused: 307 \(Temporary Redirect\); the key would go along"):
+    with pytest.raises(UserError, match=r"307 \(Temporary Redirect\); the key would go along"):
         ask(model)
 
 

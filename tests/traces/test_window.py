@@ -63,6 +63,25 @@ def test_an_episode_is_played_and_asks_for_the_next():
     assert ended == [1, 2]
 
 
+def test_a_person_s_episode_begins_with_a_key(monkeypatch):
+    import pygame
+
+    game, titles, looks = Game(Session("CartPole-v1", "human", 1)), [], []
+
+    def wait(self, fps):
+        looks.append(game.shots[0].step)
+        titles.append(pygame.display.get_caption()[0])
+        if len(looks) == 20:
+            press("left")
+
+    monkeypatch.setattr(Window, "wait", wait)
+    play_in_window(game, lambda: False, "CartPole-v1", fps=240)
+    game.close()
+    assert looks[:20] == [0] * 20 and looks[-1] > 5, "then it runs by itself"
+    assert titles[0] == "press a key to begin · CartPole-v1 · Spotter"
+    assert titles[-1] == "CartPole-v1 · Spotter"
+
+
 def test_without_a_display_it_says_what_else_to_do(monkeypatch):
     import pygame
 

@@ -200,11 +200,10 @@ class Client:
         }
         hint = hints.get(reply.code, "")
         if 300 <= reply.code < 400:
-            hint = f"; the key would go along elsewhere, so put the last address into {URL_VARIABLE}"
+            hint = f"; the key would go along, so put the last address into {URL_VARIABLE}"
         said = self._words(_said(reply))
         return UserError(
-            f"{self.endpoint.host} refused: {reply.code}{f' ({said})' if said else ''}"
-            f"{hint}"
+            f"{self.endpoint.host} refused: {reply.code}{f' ({said})' if said else ''}{hint}"
         )
 
     def _answer(self, data: bytes) -> Answer:

@@ -1,6 +1,7 @@
 """Play in a window of one's own, by pygame, which every install has for drawing anyway.
 
-Esc or closing the window ends, F1 pauses; every other key belongs to the game. No torch here.
+Esc or closing the window ends, F1 pauses; every other key belongs to the game, and a person's
+episode begins with the first of them. No torch here.
 """
 
 import os
@@ -37,11 +38,16 @@ class Window:
             raise UserError(_NO_DISPLAY) from error
         if pygame.display.get_driver() in _NOWHERE and "SDL_VIDEODRIVER" not in os.environ:
             raise UserError(_NO_DISPLAY)
-        pygame.display.set_caption(f"{title} · Spotter")
+        self._title = f"{title} · Spotter"
+        self.name()
         self._clock = pygame.time.Clock()
         self._screen: Any = None
         self._held: set[str] = set()
         self.is_closed = self.is_paused = False
+
+    def name(self, hint: str = "") -> None:
+        """What stands above the picture."""
+        self._pygame.display.set_caption(f"{hint} · {self._title}" if hint else self._title)
 
     def keys(self) -> tuple[frozenset[str], frozenset[str]]:
         """Those that are held or were touched since the last call, and the newly pressed ones."""
@@ -105,8 +111,16 @@ def play_in_window(
 def _play(
     game: "Game", window: Window, easels: "list[_Easel]", pace: float, step_by_step: bool
 ) -> None:
+    waits = any(session.mode == "human" for session in game.sessions)
+    window.name("press a key to begin" if waits else "")
     while not game.over and not window.is_closed:
         held, new = window.keys()
+        if waits and not new:
+            window.wait(pace)
+            continue
+        if waits:
+            waits = False
+            window.name()
         by_key = step_by_step or game.waits
         if not window.is_paused and (new or not by_key):
             game.step(held)
