@@ -111,6 +111,8 @@ def test_a_race_without_a_window(spotter, run, monkeypatch):
 
 def test_it_plays_in_a_window(spotter, monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    pressed = lambda self: (frozenset({"left"}), frozenset({"left"}))  # noqa: E731
+    monkeypatch.setattr("spotter.traces.window.Window.keys", pressed)
     ran = spotter("play", "CartPole-v1", "--episodes", "1", "--fps", "240", "--seed", "1")
     assert ran.code == 0 and ran.out.startswith("episode 1: score ")
 

@@ -119,10 +119,10 @@ def test_a_tap_shorter_than_a_step_counts(sit):
     client.next()
     client.tell("down", "ArrowLeft", number=1)
     client.tell("up", "ArrowLeft", number=2)
-    frame = client.next()
-    while frame["heard"] < 2:
-        frame = client.next()
-    assert frame["players"][0]["action"] == "push left"
+    frames = [client.next()]
+    while frames[-1]["heard"] < 2:
+        frames.append(client.next())
+    assert "push left" in [frame["players"][0]["action"] for frame in frames]
     assert client.next()["players"][0]["action"] == "coast"
 
 
