@@ -62,11 +62,23 @@ def test_vectors_carry_the_names_of_the_family(run, shelf):
 
 def test_a_stacked_vector_says_how_long_ago(run, shelf):
     trace = shelf.trace(run.id, episodes.cartpole(run))
-    twice = np.concatenate([trace.columns["obs/obs"]] * 2, 1)
+    now = trace.columns["obs/obs"]
+    twice = np.concatenate([now - 100, now], 1)
     stacked = Trace(episodes.meta(run, 40, stacks={"obs": 2}), {**trace.columns, "obs/obs": twice})
     (leaf,) = details(stacked)["seen"]
-    assert leaf["names"][0] == "cart position, 1 ago"
-    assert leaf["names"][4] == "cart position"
+    assert leaf["names"][0] == "cart position", "the newest moment first"
+    assert leaf["names"][4] == "cart position, 1 ago"
+    np.testing.assert_allclose(unpacked(leaf["values"]), np.concatenate([now, now - 100], 1))
+
+
+def test_a_family_that_names_every_moment_is_believed(run, shelf):
+    settings = {"env": {"id": "ALE/Pong-v5", "family": "atari", "observe": "objects", "stack": 3}}
+    trace = shelf.trace(run.id, episodes.cartpole(run))
+    seen = np.zeros((40, 51), np.float32)
+    meta = episodes.meta(run, 40, stacks={"obs": 3}, settings=settings)
+    (leaf,) = details(Trace(meta, {**trace.columns, "obs/obs": seen}))["seen"]
+    assert leaf["names"][:2] == ["player visible", "player y"]
+    assert leaf["names"][17] == "player visible, 1 decision ago"
 
 
 def test_what_was_picked_is_marked_for_every_kind_of_action(run):

@@ -375,6 +375,12 @@ def describe(env: EnvConfig) -> EnvInfo:
     )
 
 
+def _ago(decisions: int) -> str:
+    if not decisions:
+        return ""
+    return f", {decisions} decision{'s' if decisions > 1 else ''} ago"
+
+
 def _observation_names(config: Config, actions: tuple[str, ...]) -> tuple[str, ...]:
     """One per number of a vector; a stack of pictures is one thing."""
     game = cartridge(config.id)
@@ -386,5 +392,5 @@ def _observation_names(config: Config, actions: tuple[str, ...]) -> tuple[str, .
         names = objects.names(objects.TABLES[game.name], actions)
     else:
         return ()
-    when = [f", {ago} decisions ago" if ago else "" for ago in range(config.depth - 1, -1, -1)]
+    when = [_ago(back) for back in range(config.depth - 1, -1, -1)]
     return tuple(f"{name}{ago}" for ago in when for name in names)

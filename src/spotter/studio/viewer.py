@@ -160,10 +160,12 @@ def _leaf(trace: Trace, name: str) -> dict[str, Any]:
         return {"path": path, "kind": "image", "stack": stack, "tiles": tiles,
                 "height": height, "width": width}  # fmt: skip
     flat = column.reshape(len(column), -1)
-    shown = flat[:, -MOST_VALUES:]  # the newest of a stack come last
-    names = _value_names(trace.meta, path, flat.shape[1], stack)[-MOST_VALUES:]
+    size = flat.shape[1]
+    order = _newest_first(size, stack)[:MOST_VALUES]
+    shown, known = flat[:, order], _value_names(trace.meta, path, size, stack)
+    names = [known[place] for place in order]
     return {
-        "path": path, "kind": "vector", "stack": stack, "names": names, "size": flat.shape[1],
+        "path": path, "kind": "vector", "stack": stack, "names": names, "size": size,
         "reach": [float(x) for x in _reach(shown)], "values": packed(shown, "f4"),
     }  # fmt: skip
 
@@ -179,10 +181,20 @@ def _reach(values: Array) -> Array:
     return np.asarray(finite.max(axis=0)) if len(finite) else np.ones(values.shape[1])
 
 
+def _newest_first(size: int, stack: int) -> list[int]:
+    """Where the numbers are, moment by moment; a stack holds its oldest moment first."""
+    if stack <= 1 or size % stack:
+        return list(range(size))
+    places = np.arange(size).reshape(stack, -1)[::-1]
+    return [int(place) for place in places.ravel()]
+
+
 def _value_names(meta: Meta, path: str, size: int, stack: int) -> list[str]:
     """Of every number, oldest moment first; numbers where nobody named them."""
     once = size // max(stack, 1)
     names = observation_names(meta.settings) if path == "obs" else ()
+    if len(names) == size:  # the family itself says how long ago
+        return list(names)
     single = list(names) if len(names) == once else [str(i) for i in range(once)]
     if stack <= 1 or once * stack != size:
         return single if len(single) == size else [str(i) for i in range(size)]

@@ -54,8 +54,12 @@ export default {
                 <img :src="view(i, step)" alt="" :style="{ width: 100 * leaf.tiles + '%', left: -100 * k + '%' }"></div>
               <b>{{ tile.when }}</b><span>{{ tile.what }}</span></div>
           </div>
-          <div v-else v-for="(name, k) in leaf.names" class="viewer-value">
-            <span>{{ name }}</span><i><u :style="swing(leaf, k)"></u></i><b>{{ num(leaf.data.at(step, k)) }}</b>
+          <div v-else class="viewer-values" tabindex="0" role="group" :aria-label="'numbers of ' + leaf.path">
+            <div v-for="(name, k) in leaf.names" class="viewer-value">
+              <span :title="name">{{ name }}</span><i><u :style="swing(leaf, k)"></u></i>
+              <b>{{ num(leaf.data.at(step, k)) }}</b></div>
+            <p v-if="leaf.size > leaf.names.length" class="viewer-quiet">
+              The first {{ leaf.names.length }} of {{ leaf.size }} numbers; the trace has all of them.</p>
           </div>
         </div>
         <button v-if="pictures" class="viewer-look" @click="$emit('look', { step })">
