@@ -241,7 +241,7 @@ def test_changes_that_cannot_be_are_refused(make_config, override, sentence):
 def test_more_budget_says_what_it_does_to_schedules(make_config):
     lr = {"name": "ppo", "lr": {"start": 1e-3, "end": 0}}
     result = trained(make_config, algo=lr, budget={"env_steps": 640})
-    with pytest.raises(UserError, match=r"give it more, e\.g\. budget\.env_steps=1280"):
+    with pytest.raises(UserError, match=r"to train on, add budget\.env_steps=1280"):
         resume(result.run.id)
     origin = resume(result.run.id, ["budget.env_steps=1280"])
     assert origin.notes == (

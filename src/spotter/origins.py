@@ -1,6 +1,5 @@
 """Where a training goes on from: an earlier point of the same run, or the weights of another."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from spotter.recorder import Row
 from spotter.rundir import lock
 from spotter.rundir.compare import unlike_terms
 from spotter.rundir.files import read_json
+from spotter.rundir.further import lacks
 from spotter.rundir.run import Run, select
 from spotter.types import Progress, UserError
 
@@ -115,24 +115,10 @@ def resume(selector: str, overrides: Sequence[Override] = ()) -> Resume:
     return Resume(saved, config, changes, overridden, notes)
 
 
-def _refuse_spent(run: Run, config: RunConfig, saved: Saved, budget_changed: bool) -> None:
-    info = run.info()
-    steps, minutes = config.budget.env_steps, config.budget.minutes
-    # a run that was stopped before its final test has only that left to do
-    is_done = info["score"] is not None or budget_changed
-    if steps is not None and saved.env_steps >= steps and is_done:
-        raise UserError(
-            f"run {run.id} has spent its budget of {steps} env steps, it is at {saved.env_steps}; "
-            f"give it more, e.g. budget.env_steps={2 * saved.env_steps}"
-        )
-    elapsed_s = saved.trainer["recorder"]["elapsed_s"] if saved.trainer else 0.0
-    if minutes is not None and elapsed_s >= minutes * 60 and is_done:
-        raise UserError(
-            f"run {run.id} has spent its budget of {minutes:g} minutes; give it more, "
-            f"e.g. budget.minutes={math.ceil(2 * minutes)}"
-        )
-    if info["solved"] and config.eval.stop_when_solved:
-        raise UserError(f"run {run.id} is solved; to train on, add eval.stop_when_solved=false")
+def _refuse_spent(run: Run, config: RunConfig, saved: Saved, new_budget: bool) -> None:
+    seconds = saved.trainer["recorder"]["elapsed_s"] if saved.trainer else 0.0
+    for lack in lacks(run.info(), config, saved.env_steps, seconds, new_budget):
+        raise UserError(f"run {run.id} {lack.reason}; to train on, add {lack.override}")
 
 
 def _effects(before: RunConfig, now: RunConfig, env_steps: int) -> list[str]:

@@ -157,7 +157,9 @@ def test_stop_go_on_fork_and_prove_end_to_end(spotter):
     assert ran.code == 0
     ran = spotter("train", "--resume", "@last", "--quiet")
     assert ran.code == 2
-    assert "has spent its budget of 512 env steps, it is at 512; give it more" in ran.err
+    assert (
+        "has spent its budget of 512 env steps; to train on, add budget.env_steps=1024" in ran.err
+    )
     ran = spotter("train", "--resume", "@last", "budget.env_steps=1024", "algo.lr=1e-4")
     assert ran.code == 0
     assert "goes on from 512 env steps" in ran.out

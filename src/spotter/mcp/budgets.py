@@ -8,11 +8,16 @@ from spotter.config import RunConfig
 from spotter.mcp import safe
 from spotter.mcp.desk import Desk
 from spotter.rundir import identity, story
+from spotter.rundir.further import lacks
 from spotter.rundir.run import Run
 from spotter.types import UserError
 
 _USUAL_MINUTES: Final = 30.0
 _LEAST_MINUTES: Final = 1.0
+_GIVE: Final = {
+    "budget.env_steps": "give `steps`: how many more",
+    "budget.minutes": "give `minutes`: how many more",
+}
 
 
 @dataclass(frozen=True)
@@ -60,26 +65,19 @@ def gone_on(
     if not saved:
         raise UserError(f"run {run.id} has no checkpoint to go on from")
     info, own, begun_at = run.info(), config.budget, saved[-1].env_steps
-    if info["solved"] and config.eval.stop_when_solved:
-        raise UserError(
-            f"run {run.id} is solved; to train on, override eval.stop_when_solved=false"
-        )
+    trained = identity.seconds(info) / 60
+    given = {"budget.env_steps": steps, "budget.minutes": minutes}
+    for lack in lacks(info, config, begun_at, 60 * trained, is_done=True):
+        if not given.get(lack.setting):
+            remedy = _GIVE.get(lack.setting, f"to train on, override {lack.override}")
+            raise UserError(f"run {run.id} {lack.reason}; {remedy}")
     until = begun_at + steps if steps else own.env_steps
     if not until:
         raise UserError("this run has no budget of env steps; give `steps`")
-    if until <= begun_at:
-        raise UserError(_spent(run, f"{until:,} env steps", "steps"))
-    trained = identity.seconds(info) / 60
     left = own.minutes - trained if own.minutes else None
-    if left is not None and left <= 0 and not minutes:
-        raise UserError(_spent(run, f"{own.minutes:g} minutes", "minutes"))
     more, source = _minutes(desk, minutes, left)
     spends = max(until - begun_at, safe.update_steps(config))
     return Budget(spends, more, source, until, trained + more), begun_at
-
-
-def _spent(run: Run, budget: str, argument: str) -> str:
-    return f"run {run.id} has spent its budget of {budget}; give `{argument}`: how many more"
 
 
 def _minutes(desk: Desk, asked: float | None, of_config: float | None) -> tuple[float, str]:

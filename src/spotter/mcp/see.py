@@ -27,8 +27,6 @@ _ROW_TOKENS: Final = 30
 _MOST_PICTURES: Final = 8
 _MOST_TILES: Final = 16
 _FEW_EPISODES: Final = 5
-_NOT_ITS_OWN: Final = ("untrained", "human")
-"""Modes in which something else decides than what the run has learnt."""
 
 Checkpoint = Annotated[str, Field(description="@best, @latest or step=N from `checkpoints`.")]
 EpisodeName = Annotated[
@@ -249,7 +247,7 @@ class See:
             if len(folders) == most:
                 break
             meta = load_meta(folder)
-            if not others and (meta.changes or meta.mode in _NOT_ITS_OWN):
+            if not others and not meta.is_own:
                 apart += 1
             else:
                 row = {"episode": folder.name, "score": meta.score, "changes": meta.changes}

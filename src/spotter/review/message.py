@@ -99,19 +99,18 @@ def _system() -> str:
 def _newest(run: Run) -> Path:
     """Of what the run's own policy did in its own game, where there is such a one."""
     there = [one for one in traces.listing(run) if (one / "frames.zip").is_file()]
-    for folder in [*filter(_is_plain, there), *there]:
-        return folder
+    if there:
+        return next(filter(_is_own, there), there[0])
     raise UserError(
         f"run {run.id} has no episode with pictures; capture one with `spotter inspect {run.id}`"
     )
 
 
-def _is_plain(folder: Path) -> bool:
+def _is_own(folder: Path) -> bool:
     try:
-        meta = traces.load_meta(folder)
+        return traces.load_meta(folder).is_own
     except UserError:
         return False
-    return bool(meta.checkpoint) and not meta.changes
 
 
 def _episode(meta: Meta, discreet: Discreet) -> str:

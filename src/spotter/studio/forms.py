@@ -4,7 +4,6 @@ What comes back from the browser is an address and `key=value` texts. Both go th
 config before anything is started: a key that does not exist is refused with the nearest that does.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
@@ -14,8 +13,8 @@ from pydantic.fields import FieldInfo
 from spotter.config import Resolved, RunConfig, tree, validate
 from spotter.config.dump import flow
 from spotter.config.overrides import parse
-from spotter.display.words import count
 from spotter.rundir import story
+from spotter.rundir.further import lacks
 from spotter.rundir.report import reproduce
 from spotter.rundir.run import Run
 from spotter.types import UserError
@@ -96,28 +95,14 @@ class Further:
 
 
 def further(run: Run) -> Further:
-    """Settings without which `--resume` would refuse the run: a budget that is not spent, or to go
-    on although it is solved."""
-    info, config, saved = run.info(), validate(run.settings()), story.checkpoints(run)
+    """Settings without which `--resume` would refuse the run."""
+    config, saved = validate(run.settings()), story.checkpoints(run)
     if not saved:
         raise UserError(f"run {run.id} has no checkpoint to go on from")
-    steps, minutes, at = config.budget.env_steps, config.budget.minutes, saved[-1].env_steps
-    is_done = info["score"] is not None  # else the final test is left to do
-    found: dict[str, str] = {}
-    if steps is not None and at >= steps and is_done:
-        found[f"budget.env_steps={2 * at}"] = f"has spent its budget of {count(steps)} env steps"
-    if minutes is not None and is_done and _elapsed_s(run) >= minutes * 60:
-        found[f"budget.minutes={math.ceil(2 * minutes)}"] = (
-            f"has spent its budget of {minutes:g} minutes"
-        )
-    if info["solved"] and config.eval.stop_when_solved:
-        found["eval.stop_when_solved=false"] = "is solved"
-    reason = (
-        f"It {' and '.join(found.values())}; what is filled in below lets it go on."
-        if found
-        else ""
-    )
-    return Further(list(found), reason)
+    found = lacks(run.info(), config, saved[-1].env_steps, _elapsed_s(run))
+    reasons = " and ".join(lack.reason for lack in found)
+    reason = f"It {reasons}; what is filled in below lets it go on." if found else ""
+    return Further([lack.override for lack in found], reason)
 
 
 def _elapsed_s(run: Run) -> float:

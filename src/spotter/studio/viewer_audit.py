@@ -17,7 +17,6 @@ from spotter.traces.signature import signature
 from spotter.types import UserError
 
 _MOST_EPISODES: Final = 50
-_TRAINED: Final = ("greedy", "sampled")
 _MOST_SHOWN: Final = 8  # outliers per part
 _HEADS: Final = (
     "part", "mean", "spread", "least", "greatest", "per episode", "steps paid", "share",
@@ -94,7 +93,7 @@ def mixture(found: list[Trace], copies: int) -> str:
     players = Counter((trace.meta.step, trace.meta.mode) for trace in found)
     texts = []
     for (step, mode), count in sorted(players.items(), reverse=True):
-        texts.append(f"{count} {mode}" + (f" of step {step:,}" if mode in _TRAINED else ""))
+        texts.append(f"{count} {mode}" + (f" of step {step:,}" if mode in traces.OWN_MODES else ""))
     left_out = f"; left out as copies: {copies}" if copies else ""
     return ", ".join(texts) + left_out
 

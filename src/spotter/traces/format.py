@@ -28,6 +28,7 @@ ENDS: Final = ("terminated", "truncated", "cut", "stopped")
 FOLDER: Final = "episodes"
 TAKEN_OVER: Final = "taken over from "
 """How the note of an episode begins that somebody else began."""
+OWN_MODES: Final = ("greedy", "sampled")  # in which what the run has learnt decides
 NAME: Final = re.compile(r"\d{9,}-seed\d+-(greedy|sampled|human|untrained)(-\d+)?")
 """What the folder of a trace may be called; anything else is not looked at."""
 _UNREADABLE: Final = (
@@ -86,6 +87,11 @@ class Meta:
     def step(self) -> int:
         """Env steps of the checkpoint that played; 0 without one."""
         return int(self.checkpoint.removeprefix("step-") or 0)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether what the run has learnt played the run's own game."""
+        return self.mode in OWN_MODES and not self.changes
 
 
 class Frames(Sequence[bytes]):

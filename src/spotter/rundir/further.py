@@ -1,0 +1,47 @@
+"""What keeps a run from going on, and which setting would let it: one answer for every door."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spotter.config import RunConfig
+
+
+@dataclass(frozen=True)
+class Lack:
+    """`reason` goes on from "run X …"; `override` is a value of `setting` with which it goes on."""
+
+    setting: str
+    reason: str
+    override: str
+
+
+def lacks(
+    info: Mapping[str, Any],
+    config: RunConfig,
+    env_steps: int,
+    seconds: float,
+    is_done: bool = False,
+) -> list[Lack]:
+    """Of a run that was saved at `env_steps`, after so many seconds; empty if it may go on.
+
+    One that was stopped before its final test has only that left to do, and needs no budget for
+    it, unless `is_done` says that more is wanted.
+    """
+    found = []
+    steps, minutes = config.budget.env_steps, config.budget.minutes
+    is_done = is_done or info["score"] is not None
+    if steps is not None and env_steps >= steps and is_done:
+        found.append(_spent("env_steps", f"{steps:,} env steps", 2 * env_steps))
+    if minutes is not None and seconds >= minutes * 60 and is_done:
+        found.append(_spent("minutes", f"{minutes:g} minutes", math.ceil(2 * minutes)))
+    if info["solved"] and config.eval.stop_when_solved:
+        setting = "eval.stop_when_solved"
+        found.append(Lack(setting, "is solved", f"{setting}=false"))
+    return found
+
+
+def _spent(name: str, budget: str, more: int) -> Lack:
+    setting = f"budget.{name}"
+    return Lack(setting, f"has spent its budget of {budget}", f"{setting}={more}")
