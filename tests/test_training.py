@@ -137,7 +137,7 @@ def test_scheduled_settings_are_logged_as_they_change(make_config):
         ),
         [log],
     )
-    assert [row.metrics["hp/algo.lr"] for row in log.rows] == pytest.approx([5e-4, 0.0])
+    assert [row.metrics["hp/algo.lr"] for row in log.rows] == pytest.approx([1e-3, 5e-4])
 
 
 def test_training_ends_at_once_when_solved_on_two_seed_sets(make_config):

@@ -43,6 +43,8 @@ class Gathered(NamedTuple):
     vector_steps: int
     episodes: tuple[Episode, ...]
     seconds: dict[str, float]
+    weights: dict[str, float] = {}  # noqa: RUF012 - of a tuple, never written to
+    """Of reward parts, by name."""
 
     def as_data(self) -> dict[str, Any]:
         """What a checkpoint or another process can take."""
@@ -103,7 +105,8 @@ def _gather(training: "Training", progress: Progress) -> Gathered:
     rollout = training.algorithm.collect(collector, progress)
     episodes, seconds = collector.take()
     steps = collector.env_steps, collector.vector_steps
-    return Gathered(rollout, progress, *steps, episodes, seconds)
+    weights = collector.mixer.weights(progress)
+    return Gathered(rollout, progress, *steps, episodes, seconds, weights)
 
 
 class Ahead(Gatherer, ABC):

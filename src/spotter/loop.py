@@ -208,7 +208,6 @@ class Loop:
         if deed.kind == "change":
             before = dict(self.training.config.schedules())[deed.setting].model_dump()
             self.training.retune(changed(self.training.config, deed.setting, deed.value))
-            self.recorder.retune(self.training.config)
             change = {"setting": deed.setting, "before": before, "after": deed.value}
             self.recorder.event("change", change | {"why": deed.why})
         if deed.kind == "stop":
@@ -222,17 +221,17 @@ class Loop:
 
     def save(self, awaits_score: bool = False, pin: str = "") -> None:
         """Everything that is needed to go on from here."""
-        training, algo = self.training, self.training.config.algo
+        training = self.training
         if self.keeper is None or self._row is None or training.last is None:
             return  # nothing has happened since the run was saved
-        gamma = algo.gamma.at(training.progress)
-        lam = getattr(algo, "lambda_", None)
+        row = self._row.as_data()
+        gamma, lam = row["hp/algo.gamma"], row.get("hp/algo.lambda", 1.0)
         contents = Contents(
             env_steps=training.env_steps,
             policy=training.policy,
             trainer=self.state(),
-            row=self._row.as_data(),
-            table=diagnosis.table(training.last, gamma, lam.at(training.progress) if lam else 1.0),
+            row=row,
+            table=diagnosis.table(training.last, gamma, lam),
         )
         seconds = self.keeper.save(contents, awaits_score, pin)
         self._saved_at = monotonic()

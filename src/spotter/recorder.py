@@ -17,7 +17,7 @@ from spotter.metrics.alerts import Alert, AlertCount, Watcher
 from spotter.metrics.pace import Pace
 from spotter.metrics.spec import Catalogue
 from spotter.rundir.run import Run
-from spotter.types import Episode, Evaluation, Progress, Update
+from spotter.types import Episode, Evaluation, Update
 
 _WINDOW = 100
 
@@ -160,12 +160,10 @@ class Recorder:
             self._recent.extend(update.episodes)
             self._episodes += len(update.episodes)
             self._means = self._episode_metrics(update.env_steps)
-        progress = Progress(update.env_steps, self._config.budget.env_steps)
         metrics = {
             **self._means,
             **self._waiting,
             **update.metrics,
-            **self._settings(progress),
             **self._times(update),
         }
         self._waiting = {}
@@ -178,9 +176,6 @@ class Recorder:
         for sink in self._sinks:
             sink.row(row)
         return row
-
-    def retune(self, config: RunConfig) -> None:
-        self._config = config
 
     @property
     def train_score(self) -> float | None:
@@ -251,9 +246,6 @@ class Recorder:
                 return {}
             self._steps_to_threshold = env_steps
         return {"merit/steps_to_threshold": float(self._steps_to_threshold)}
-
-    def _settings(self, progress: Progress) -> dict[str, float]:
-        return {f"hp/{path}": value.at(progress) for path, value in self._config.schedules()}
 
     def _times(self, update: Update) -> dict[str, float]:
         now = self._clock()

@@ -42,6 +42,14 @@ class RewardMixer:
         if self.scaler is not None:
             self.scaler.restart()
 
+    def weights(self, progress: Progress) -> dict[str, float]:
+        """The weight of every part now: `weight` for the environment's own, then by name."""
+        config = self._config
+        return {
+            "weight": config.weight.at(progress),
+            **{signal.name: signal.weight.at(progress) for signal in config.signals},
+        }
+
     def mix(
         self,
         buffers: Buffers,

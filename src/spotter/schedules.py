@@ -13,7 +13,7 @@ env steps above 1. A warm-up rises from `floor` (else 0) at the very beginning o
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -211,6 +211,14 @@ class Schedule(BaseModel):
 
 def _in_steps(at: float, progress: Progress) -> float:
     return at * (progress.budget or 0) if at <= 1 else at
+
+
+def scheduled(settings: BaseModel) -> Iterator[tuple[str, Schedule]]:
+    """Fields that hold a schedule, by the name they have in a config file."""
+    for name, info in type(settings).model_fields.items():
+        value = getattr(settings, name)
+        if isinstance(value, Schedule):
+            yield info.alias or name, value
 
 
 def constant(value: float) -> Schedule:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from spotter import checkpoint, devices, diagnosis, gather, plugins, seeding, streams, summary
-from spotter.algos.base import Algorithm
+from spotter.algos.base import Algorithm, settings_used
 from spotter.checkpoint import Keeper
 from spotter.collector import Collector
 from spotter.config import RunConfig
@@ -116,6 +116,8 @@ class Training:
         if self.config.policy.normalize_obs == "running":
             self.policy.observe(rollout.flatten(rollout.value, rollout.value).obs)
         metrics |= diagnosis.statistics(rollout, self.policy)
+        metrics |= settings_used(self.algorithm, self.config.algo, gathered.progress)
+        metrics |= {f"hp/reward.{name}": value for name, value in gathered.weights.items()}
         self.updates += 1
         # what somebody else does meanwhile takes no time here, waiting for it does
         seconds = {"idle": collected - began} if self.config.algo.ahead else gathered.seconds

@@ -36,3 +36,11 @@ class Algorithm(Protocol):
         """All that a copy of this algorithm needs to go on as if it were this one."""
 
     def restore(self, state: Mapping[str, Any]) -> None: ...
+
+
+def settings_used(algorithm: Algorithm, config: AlgoConfig, progress: Progress) -> dict[str, float]:
+    """Scheduled settings in the update just made, by metric; rates as the optimizer had them."""
+    used = config.at(progress)
+    rates = zip(("lr", "critic_lr"), algorithm.optimizer.rates, strict=True)
+    used |= {name: rate for name, rate in rates if name in used}
+    return {f"hp/algo.{name}": value for name, value in used.items()}

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 METRICS = (
     MetricSpec("ppo/epochs", "passes over the rollout that were finished or begun"),
     MetricSpec("ppo/kl_stop", "1 if target_kl ended this update early", low=0, high=1),
-    MetricSpec("ppo/lr_factor", "what lr_target_kl has made of the learning rate", low=0),
+    MetricSpec(
+        "ppo/lr_factor", "what lr_target_kl multiplied this update's learning rate by", low=0
+    ),
 )
 _KL_SLACK = 1.5  # the target is a mean; single minibatches scatter around it
 _LR_STEP, _LR_RANGE = 1.5, (0.01, 10.0)
@@ -79,6 +81,13 @@ class Config(AlgoConfig):
     @property
     def ahead(self) -> bool:
         return self.overlap
+
+    def passes(self, progress: Progress) -> int:
+        """Whole passes over a rollout; a schedule runs through fractions, too."""
+        return round(self.epochs.at(progress))
+
+    def at(self, progress: Progress) -> dict[str, float]:
+        return super().at(progress) | {"epochs": float(self.passes(progress))}
 
     def samples(self, count: int) -> int:
         """Minibatch size for `count` copies."""
@@ -168,7 +177,7 @@ class PPO:
         if self.network is None:
             policy.eval()
 
-        passes, per_pass = round(config.epochs.at(progress)), ceil(len(batch) / size)
+        passes, per_pass = config.passes(progress), ceil(len(batch) / size)
         stopped = steps < passes * per_pass
         epochs = steps // per_pass + 1 if stopped else passes
         metrics |= self.optimizer.gradient_norms()
@@ -177,12 +186,12 @@ class PPO:
         net = self.network or policy
         metrics["net/dead_units"] = maths.dead_fraction(net.activations(batch.sample_obs()))
         report: dict[str, float] = maths.numbers(metrics)
-        self._adapt_rate(report["policy/approx_kl"], progress)
         report |= {
             "ppo/epochs": epochs,
             "ppo/kl_stop": float(stopped),
             "ppo/lr_factor": self.lr_factor,
         }
+        self._adapt_rate(report["policy/approx_kl"], progress)  # for the next update
         return report
 
     def _advantages(self, rollout: Rollout, progress: Progress) -> Any:
@@ -200,7 +209,7 @@ class PPO:
 
         step = self._numpy_step if self.network else self._torch_step
         losses: list[dict[str, Any]] = []
-        for _ in range(round(self.config.epochs.at(progress))):
+        for _ in range(self.config.passes(progress)):
             order = torch.randperm(len(batch), generator=self.shuffle)
             for indices in torch.split(order, size):
                 terms = step(batch, indices, now, progress, may_stop=bool(losses))
@@ -224,7 +233,7 @@ class PPO:
         }
         on_device = _Values(**scalars)
         limit = config.max_grad_norm
-        passes = round(config.epochs.at(progress))
+        passes = config.passes(progress)
         return updates.run(
             batch,
             (torch.randperm(len(batch), generator=self.shuffle) for _ in range(passes)),

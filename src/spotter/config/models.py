@@ -30,8 +30,8 @@ from spotter.config.watching import (
     VideoConfig,
 )
 from spotter.config.words import shown
-from spotter.schedules import Schedule, constant, within
-from spotter.types import UserError
+from spotter.schedules import Schedule, constant, scheduled, within
+from spotter.types import Progress, UserError
 
 _SECRET_WORDS = {"password", "passwd", "secret", "token", "credential", "credentials", "apikey"}
 
@@ -312,6 +312,10 @@ class AlgoConfig(Plugin):
         """Whether the next rollout is collected while the last is learnt from."""
         return False
 
+    def at(self, progress: Progress) -> dict[str, float]:
+        """Scheduled settings by name, as an update at that moment uses them."""
+        return {name: schedule.at(progress) for name, schedule in scheduled(self)}
+
     lr: Annotated[Schedule, within(0)] = constant(3e-4)
     critic_lr: Annotated[Schedule, within(0)] | None = Field(
         None, description="Own rate for critic-only parameters; null: the same as lr."
@@ -376,10 +380,7 @@ class RunConfig(Settings):
 
     def schedules(self) -> Iterator[tuple[str, Schedule]]:
         """Every schedulable setting with its dotted name."""
-        for name, info in type(self.algo).model_fields.items():
-            value = getattr(self.algo, name)
-            if isinstance(value, Schedule):
-                yield f"algo.{info.alias or name}", value
+        yield from ((f"algo.{name}", value) for name, value in scheduled(self.algo))
         yield "reward.weight", self.reward.weight
         for signal in self.reward.signals:
             yield f"reward.{signal.name}", signal.weight

@@ -279,8 +279,15 @@ _ROLLOUT = (
 )
 
 _SETTINGS = (
-    MetricSpec("hp/algo.lr", "present learning rate", low=0, precision=6, shown=True, priority=140),
-    MetricSpec("hp/*", "present value of a schedulable setting", precision=5, priority=141),
+    MetricSpec(
+        "hp/algo.lr",
+        "learning rate of this update, ppo/lr_factor included",
+        low=0,
+        precision=6,
+        shown=True,
+        priority=140,
+    ),
+    MetricSpec("hp/*", "value of a schedulable setting in this update", precision=5, priority=141),
 )
 
 
