@@ -10,6 +10,7 @@ from spotter.config import RunConfig, changed
 from spotter.config.diff import difference, fixed
 from spotter.config.overrides import Override, parse
 from spotter.envs.fingerprint import facts, unlike_actions
+from spotter.envs.grade import Grade
 from spotter.recorder import Row
 from spotter.rundir import lock
 from spotter.rundir.compare import unlike_terms
@@ -41,6 +42,16 @@ class Resume:
             raise UserError(f"another process has gone on with run {run.id} meanwhile; try again")
         run.resume(command, self.saved.env_steps, self.config, self.changes, why)
         return run
+
+    def training_state(self, grade: Grade) -> Mapping[str, Any]:
+        """What is restored; envs without an exact grade begin new episodes.
+
+        Replaying one that hides part of its state may reach the same observation in another game.
+        """
+        state: Mapping[str, Any] = self.saved.trainer["training"]
+        if grade.grade == "exact":
+            return state
+        return {**state, "collector": {**state["collector"], "tapes": []}}
 
     def last_row(self) -> Row:
         """The row that was written with the checkpoint."""

@@ -227,8 +227,8 @@ def train(
         training = stack.enter_context(Training(config, start_at))
         scorer = make_scorer(config, training.vector.spaces, interrupts.stopping)
         stack.enter_context(scorer)
-        notes = [*_copies_warning(config), *_set_out(training, interventions, origin)]
         grade = resume_grade(config.env, config.reward, training.backend.name)
+        notes = [*_copies_warning(config), *_set_out(training, interventions, origin, grade)]
         run = new_run() if new_run else None
         stack.enter_context(_outcome(run))
         if run:
@@ -277,7 +277,7 @@ def _start(training: Training, catalogue: Catalogue, run: Run | None, grade: Gra
 
 
 def _set_out(
-    training: Training, interventions: Interventions, origin: Origin | None
+    training: Training, interventions: Interventions, origin: Origin | None, grade: Grade
 ) -> Iterator[str]:
     """Bring a new `Training` to where it goes on from; yields what the reader should know."""
     if isinstance(origin, Resume):
@@ -285,9 +285,10 @@ def _set_out(
         with checkpoint.reading(origin.saved.folder):
             interventions.restore(state["interventions"])
             training.retune(interventions.reapply(training.config, origin.overridden))
-            begun = training.restore(origin.saved.weights, state["training"])
+            begun = training.restore(origin.saved.weights, origin.training_state(grade))
         if begun:
-            yield f"{len(begun)} of {training.vector.count} copies begin new episodes"
+            why = "" if grade.grade == "exact" else f" (resume grade: {grade.grade})"
+            yield f"{len(begun)} of {training.vector.count} copies begin new episodes{why}"
         yield from origin.notes
     elif origin is not None:
         source = f"{origin.saved.run.id}/{origin.saved.folder.name}"

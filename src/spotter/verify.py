@@ -1,17 +1,21 @@
 """Proof that stopping changes nothing: N + M updates at once equal N, kill -9, M, bit for bit.
 
-Two runs are trained by real processes in folders of their own. One process trains through; the
-other is killed right after a checkpoint, and a third goes on from what lies on the disk. Then
-weights, trainer state and every row of metrics are compared; only times may differ.
+Two runs are trained by real processes in folders of their own. One process is killed right after a
+checkpoint, where later kills would come: in the middle of episodes that began without a seed, since
+those of a first, seeded episode can be replayed by any environment. A second one resumes from what
+lies on the disk; a third trains through. Then weights, trainer state and every row of metrics are
+compared; only times may differ.
 """
 
+import csv
+import math
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -19,9 +23,11 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from spotter import checkpoint
+from spotter.checkpoint import Saved
 from spotter.config import RunConfig, recipes, validate
 from spotter.config.dump import to_yaml
 from spotter.config.overrides import merge
+from spotter.envs.grade import Grade
 from spotter.envs.make import choose_backend, resume_grade
 from spotter.origins import Origin, Resume, resume
 from spotter.recorder import Ending, Row, Start
@@ -31,9 +37,35 @@ from spotter.training import train
 from spotter.types import Evaluation, UserError
 
 UPDATES: Final = 4
-"""Before the kill, and again after it."""
+"""Before the kill at least, and exactly so many after it."""
+FARTHEST: Final = 4000
+"""Vector steps after which the kill comes, even if some first episodes have not ended."""
 _TIMES: Final = ("time/", "recorder/pace", "recorder/elapsed_s", "recorder/watcher")
 _KILLED: Final = {-9, 9, 137}
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where the kill came."""
+
+    updates: int
+    """Since the start of the proof."""
+    envs: int
+    seeded: int
+    """Envs that are still replayed from their first reset, the one with a seed."""
+    in_episode: bool
+    """Whether at least one env was in the middle of an episode."""
+
+    def __str__(self) -> str:
+        return f"kill -9 {'in the middle of episodes' if self.in_episode else 'between episodes'}"
+
+    def weakness(self) -> Iterator[str]:
+        """What a kill at another moment might still show."""
+        if self.seeded:
+            yield (
+                f"{self.seeded} of {self.envs} envs were replayed from their first, seeded reset, "
+                "which is easier than a later one; a longer budget lets the kill come later"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +74,34 @@ class Proof:
 
     rows: int
     differences: tuple[str, ...]
-    grade: str
+    grade: Grade
+    cut: Cut
 
     @property
     def holds(self) -> bool:
-        return not self.differences
+        return not self.differences and self.grade.grade == "exact"
 
     def lines(self) -> list[str]:
-        if self.holds:
+        grade = f"resume grade: {self.grade.grade} ({self.grade.why})"
+        if self.differences and self.grade.grade == "exact":
+            grade += "; that short trial did not find what differs here"
+        return [*self._verdict(), grade]
+
+    def _verdict(self) -> list[str]:
+        before = self.cut.updates
+        both = f"{before + UPDATES} updates at once", f"{before}, {self.cut} and {UPDATES} more"
+        if self.differences:
             return [
-                f"exact: {2 * UPDATES} updates at once equal {UPDATES}, kill -9 and {UPDATES} more",
-                "equal bit for bit: weights, optimizer, random streams, environments, counters and "
-                f"{self.rows} rows of metrics",
+                f"not exact: {both[0]} differ from {both[1]}",
+                f"{len(self.differences)} values differ, {self.differences[0]} among them",
             ]
-        first = self.differences[0]
+        if not self.holds:
+            return [f"not proved: {both[0]} equal {both[1]}, but other kills will not come out so"]
         return [
-            f"not exact: {len(self.differences)} values differ, {first} among them",
-            f"resume grade: {self.grade}",
+            f"exact: {both[0]} equal {both[1]}",
+            "equal bit for bit: weights, optimizer, random streams, environments, counters and "
+            f"{self.rows} rows of metrics",
+            *self.cut.weakness(),
         ]
 
 
@@ -71,11 +114,14 @@ def verify(config: RunConfig, origin: Origin | None = None) -> Proof:
     done = origin.saved.trainer["training"]["updates"] if origin else 0
     with tempfile.TemporaryDirectory(prefix="spotter-verify-") as place:
         through, killed = (_home(Path(place) / name, config, origin) for name in "ab")
-        _train_until(through, done + 2 * UPDATES)
-        _train_until(killed, done + UPDATES)
-        _train_until(killed, done + 2 * UPDATES)
+        _train(killed)
+        saved = _latest(_only_run(killed))
+        end = saved.trainer["training"]["updates"] + UPDATES
+        cut = _cut(saved, done)
+        for home in (killed, through):
+            _train(home, end)
         rows, differences = _compare(_only_run(through), _only_run(killed))
-    return Proof(rows, tuple(differences), f"{grade.grade} ({grade.why})")
+    return Proof(rows, tuple(differences), grade, cut)
 
 
 def _home(place: Path, config: RunConfig, origin: Resume | None) -> Path:
@@ -85,10 +131,16 @@ def _home(place: Path, config: RunConfig, origin: Resume | None) -> Path:
         source = origin.saved.run.folder
         skipped = shutil.ignore_patterns("videos", "episodes", "*.lock", ".*")
         shutil.copytree(source, place / source.name, ignore=skipped)
-    # a save after every update, so that the kill can come after any of them
-    often = merge(config.as_data(), {"checkpoint": {"every_s": 1e-9}, "video": {"when": None}})
+    changes = {
+        # a save after every update, so that the kill can come after any of them
+        "checkpoint": {"every_s": 1e-9},
+        "video": {"when": None},
+        # neither run may end before the other has been killed, or because it is slower
+        "eval": {"stop_when_solved": False},
+        "budget": {"minutes": None},
+    }
     for folder in (place, *(path.parent for path in place.glob("*/config.yaml"))):
-        write_atomic(folder / "config.yaml", to_yaml(often))
+        write_atomic(folder / "config.yaml", to_yaml(merge(config.as_data(), changes)))
     return place
 
 
@@ -96,38 +148,92 @@ def _only_run(home: Path) -> Run:
     return next(Run(path.parent) for path in home.glob("*/run.json"))
 
 
-def _train_until(home: Path, update: int) -> None:
-    """A process that trains in `home` and kills itself after this update was saved."""
+def _latest(run: Run) -> Saved:
+    return checkpoint.read(checkpoint.find_in(run, "@latest"))
+
+
+def _train(home: Path, until: int | None = None) -> None:
+    """A process that trains in `home` and kills itself: once this update, or a fair one, is saved.
+
+    Where the budget ends before that update, so does the process.
+    """
     environment = {**os.environ, FOLDER_VARIABLE: str(home)}
-    command = [sys.executable, "-m", "spotter.verify", str(home / "config.yaml"), str(update)]
+    command = [sys.executable, "-m", "spotter.verify", str(home / "config.yaml")]
+    command += [] if until is None else [str(until)]
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, encoding="utf-8", check=False
     )
     if done.returncode not in _KILLED | {0}:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise UserError(f"the run that was to be verified failed: {last}")
+    if until is None and done.returncode == 0:
+        raise UserError(
+            "the run ended before it could be killed, so nothing was proved; "
+            "give it a larger budget.env_steps"
+        )
 
 
-class _KillAfter:
+def _cut(saved: Saved, done: int) -> Cut:
+    training = saved.trainer["training"]
+    logs = training["collector"]["tapes"]
+    seeded = sum(log["seed"] is not None for log in logs)
+    return Cut(training["updates"] - done, len(logs), seeded, _is_in_episode(saved.folder))
+
+
+def _is_in_episode(step: Path) -> bool:
+    """Whether some env had not just ended an episode, by the table of the last rollout."""
+    with (step / "rollout.csv").open(encoding="utf-8", newline="") as file:
+        last = {row["copy"]: row["end"] for row in csv.DictReader(file)}
+    return not all(last.values())
+
+
+class _Killer:
     """A sink that ends its process, without warning, once a certain update is on disk."""
 
-    def __init__(self, update: int) -> None:
-        self._update, self._seen = update, 0
+    def __init__(self, is_time: Callable[[Row], bool]) -> None:
+        self._is_time = is_time
+        self._row: Row | None = None
 
     def open(self, start: Start) -> None: ...
 
     def note(self, text: str) -> None: ...
 
     def row(self, row: Row) -> None:
-        self._seen = row.update
+        self._row = row
 
     def evaluation(self, evaluation: Evaluation) -> None: ...
 
     def event(self, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "checkpoint" and self._seen >= self._update:
+        if kind == "checkpoint" and self._row is not None and self._is_time(self._row):
             _die()
 
     def close(self, ending: Ending | None) -> None: ...
+
+
+class _FairMoment:
+    """When a kill proves something: later on and within episodes, as most kills come.
+
+    An env's first reset is seeded, and any env can be replayed from there. So the kill waits until
+    every env has gone on without a seed for so long that its replay log begins at a later reset,
+    but no longer than `FARTHEST` vector steps and half of the budget that is left.
+    """
+
+    def __init__(self, config: RunConfig, origin: Resume | None) -> None:
+        state = origin.saved.trainer["training"] if origin else {}
+        steps = state.get("env_steps", 0)
+        self._updates = state.get("updates", 0) + UPDATES
+        self._vector_steps = state.get("vector_steps", 0) + FARTHEST
+        budget = config.budget.env_steps
+        self._env_steps = math.inf if budget is None else (steps + budget) / 2
+        self._whole_episodes = config.algo.rests
+
+    def __call__(self, row: Row) -> bool:
+        if row.env_steps >= self._env_steps or row.vector_steps >= self._vector_steps:
+            return True
+        if row.update < self._updates:
+            return False
+        cut = _cut(_latest(all_runs()[0]), 0)
+        return not cut.seeded and (cut.in_episode or self._whole_episodes)
 
 
 def _die() -> NoReturn:
@@ -140,8 +246,7 @@ def _compare(through: Run, killed: Run) -> tuple[int, list[str]]:
     """The rows there are, and what differs in rows or in the last checkpoint."""
     rows = [list(run.metrics()) for run in (through, killed)]
     differences = list(_differences(rows[0], rows[1], "metrics"))
-    steps = [checkpoint.find_in(run, "@latest") for run in (through, killed)]
-    states = [checkpoint.read(step) for step in steps]
+    states = [_latest(run) for run in (through, killed)]
     weights = [{name: t.numpy() for name, t in saved.weights.items()} for saved in states]
     differences += _differences(weights[0], weights[1], "policy")
     differences += _differences(states[0].trainer, states[1].trainer, "")
@@ -168,16 +273,18 @@ def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and (a == b or (a != a and b != b))
 
 
-def _child(config_file: str, update: str) -> None:
-    """Train, or go on with the run that is there, until killed by our own hand."""
-    sink = _KillAfter(int(update))
+def _child(config_file: str, until: str = "") -> None:
+    """Train, or resume the run that is there, until killed by our own hand."""
     config = validate(recipes.plain(recipes.read(Path(config_file)).data))
     runs = all_runs()
-    if not runs or not (runs[0].folder / "checkpoints" / "latest.json").exists():
+    saved = runs and (runs[0].folder / "checkpoints" / "latest.json").exists()
+    origin = resume(runs[0].id) if saved else None
+    moment = _FairMoment(config, origin)
+    sink = _Killer((lambda row: row.update >= int(until)) if until else moment)
+    if origin is None:
         train(config, [sink], lambda: Run.create(config, "verify"))
-        return
-    origin = resume(runs[0].id)
-    train(origin.config, [sink], lambda: origin.take_up([], ""), origin)
+    else:
+        train(origin.config, [sink], lambda: origin.take_up([], ""), origin)
 
 
 if __name__ == "__main__":
