@@ -1,17 +1,75 @@
 """Evaluation: held-out, frozen, unbiased, unshaped."""
 
+import gymnasium as gym
 import pytest
 import torch
 
 from spotter import seeding
-from spotter.evaluate import Evaluator, episodes_per_copy
+from spotter.evaluate import Evaluator, joined, rounds_of
 from spotter.training import Training
+from spotter.types import Evaluation
 
 
-def test_p34_every_copy_plays_its_share():
-    assert episodes_per_copy(20, 32) == [1] * 20 + [0] * 12
-    assert episodes_per_copy(70, 32) == [3] * 6 + [2] * 26
-    assert sum(episodes_per_copy(101, 8)) == 101
+def test_p34_how_many_episodes_are_played_is_fixed_in_advance():
+    assert rounds_of(1) == [1]
+    assert rounds_of(32) == [32]
+    assert rounds_of(33) == [17, 16]
+    assert rounds_of(100) == [25] * 4
+
+
+@pytest.mark.parametrize("episodes", [5, 40])
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_every_score_stands_beside_the_seed_of_its_episode(make_config, episodes, deterministic):
+    """Episodes end in another order than they were begun in."""
+    settings = {"episodes": episodes, "deterministic": deterministic}
+    config = make_config("CartPole-v1", eval=settings)
+    with Training(config) as training, Evaluator(config) as evaluator:
+        training.step()
+        evaluation = evaluator.run(training.policy, 64)
+        env = gym.make("CartPole-v1")
+        for place in range(len(evaluation.first_actions)):
+            env.reset(seed=evaluation.env_seeds[place])
+            actions = evaluation.first_actions[place]
+            assert sum(env.step(int(action))[1] for action in actions) == evaluation.scores[place]
+            assert len(actions) == evaluation.lengths[place]
+        assert len(set(evaluation.env_seeds)) == episodes == len(evaluation.scores)
+        if deterministic:
+            for seed, score in zip(evaluation.env_seeds, evaluation.scores, strict=True):
+                assert alone(training.policy, seed) == score
+    assert len(set(evaluation.scores)) > 1, "or any order would do"
+
+
+def alone(policy, seed):
+    """The score of one greedy episode."""
+    env = gym.make("CartPole-v1")
+    (obs, _), score, over = env.reset(seed=seed), 0.0, False
+    while not over:
+        shown = {"obs": torch.from_numpy(obs)[None]}
+        action = policy.act(shown, None, None, True).action.item()
+        obs, reward, terminated, truncated, _ = env.step(action)
+        score, over = score + reward, terminated or truncated
+    return score
+
+
+def test_cut_episodes_are_counted(make_config):
+    config = make_config("CartPole-v1", env={"time_limit": 12}, eval={"episodes": 20})
+    with Training(config) as training, Evaluator(config) as evaluator:
+        evaluation = evaluator.run(training.policy, 0)
+    assert evaluation.truncated == tuple(length == 12 for length in evaluation.lengths)
+    assert sum(evaluation.truncated) > 0
+    assert evaluation.certificate()["truncated"] == list(evaluation.truncated)
+    again = Evaluation.from_certificate(evaluation.certificate())
+    assert again.certificate() == evaluation.certificate()
+
+
+def test_parts_of_a_seed_set_are_other_episodes(make_config):
+    config = make_config("CartPole-v1", eval={"episodes": 4})
+    with Training(config) as training, Evaluator(config) as evaluator:
+        parts = [evaluator.run(training.policy, 0, "confirm", part) for part in range(3)]
+    whole = joined(parts)
+    assert len(set(whole.env_seeds)) == 12 == whole.certificate()["episodes"]
+    assert whole.scores[4:8] == parts[1].scores
+    assert whole.parts == 3
 
 
 def test_p34_long_high_paying_episodes_count_as_much_as_short_ones(make_config):

@@ -397,7 +397,7 @@ def test_the_strip_changes_with_every_entry_and_survives_long_ones():
 class Scored:
     env_steps: int
     scores: tuple[float, ...]
-    first_seeds: tuple[int, ...]
+    env_seeds: tuple[int, ...]
     first_actions: tuple[tuple[np.ndarray, ...], ...]
 
 
@@ -430,8 +430,10 @@ def test_a_runs_videos_are_found_by_step_and_by_being_best(tmp_path):
 def test_a_copy_that_failed_is_not_filmed(tmp_path):
     run = resolve("CartPole-v1:ppo").config
     actions, score = played(run.env, seed=6)
-    made = save_video(tmp_path, run, Scored(8, (score,), (5, 6), ((), tuple(actions))), best=False)
+    made = save_video(
+        tmp_path, run, Scored(8, (0.0, score), (5, 6), ((), tuple(actions))), best=False
+    )
     assert made.score == score
     with pytest.raises(CannotRender, match="no episode was written down"):
-        save_video(tmp_path, run, Scored(9, (score,), (5, 6), ((), ())), best=False)
+        save_video(tmp_path, run, Scored(9, (0.0, score), (5, 6), ((), ())), best=False)
     assert not (tmp_path / "videos" / "best.json").exists()

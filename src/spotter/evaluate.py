@@ -1,12 +1,14 @@
 """Scoring a policy: fixed episodes on held-out seeds, raw score, statistics frozen.
 
-The pipeline is the training pipeline minus train-only wrappers, signals and reward scaling. How
-many episodes each copy plays is fixed in advance, so short episodes are not over-represented.
+The pipeline is the training pipeline minus train-only wrappers, signals and reward scaling. Every
+episode has a seed of its own, fixed in advance: short episodes are not over-represented, and any
+one of them can be played again by its seed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
-from typing import Any, Final, Literal, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -23,12 +25,18 @@ from spotter.envs.vector import VectorEnv
 from spotter.fast.network import choose_engine, twin
 from spotter.nets.actor_critic import Policy
 from spotter.rundir.compare import unlike_terms
-from spotter.types import Array, Episode, Evaluation, Spaces, UserError
+from spotter.types import (
+    CERTIFICATE_FORMAT,
+    Array,
+    Episode,
+    Evaluation,
+    SeedSet,
+    Spaces,
+    UserError,
+)
 from spotter.versions import versions
 
-_MOST_COPIES = 32
-
-Seeds = Literal["eval", "test"]
+_MOST_ENVS: Final = 32
 
 
 class Stopped(Exception):  # noqa: N818  # not an error: somebody asked
@@ -36,36 +44,43 @@ class Stopped(Exception):  # noqa: N818  # not an error: somebody asked
 
 
 class Evaluator:
-    """Keeps its own copies of the environment; each run starts them from the same seeds."""
+    """Has its own parallel envs; each run resets them to the same seeds."""
 
     def __init__(self, config: RunConfig, stop: Callable[[], bool] = lambda: False) -> None:
         self._config = config
         self._stop = stop
-        self._count = min(config.eval.episodes, _MOST_COPIES)
+        self._rounds = rounds_of(config.eval.episodes)
         self._vector: VectorEnv | None = None
         self.threshold = threshold(config.env)
 
-    def run(self, policy: Policy, env_steps: int, seeds: Seeds = "eval") -> Evaluation:
+    def run(
+        self, policy: Policy, env_steps: int, seeds: SeedSet = "eval", part: int = 0
+    ) -> Evaluation:
         """Score these weights; the same weights and seeds give the same scores.
 
-        Raises `Stopped` when asked to stop meanwhile.
+        Each `part` has its own seeds of the set. Raises `Stopped` when asked to stop meanwhile.
         """
         began = perf_counter()
         config = self._config.eval
-        vector = self._copies()
-        env_seeds = seeding.integers(self._config.seed, f"{seeds} envs", self._count)
-        finished, actions = self._play(vector, policy, env_seeds, f"{seeds} actions")
+        vector = self._envs()
+        first = part * config.episodes
+        env_seeds = seeding.integers(self._config.seed, f"{seeds} envs", first + config.episodes)[
+            first:
+        ]
+        stream = f"{seeds} actions {part}" if part else f"{seeds} actions"
+        played, actions = self._play(vector, policy, env_seeds, stream)
         return Evaluation(
             env_steps=env_steps,
-            scores=tuple(episode.score for episode in finished),
-            lengths=tuple(episode.length for episode in finished),
+            scores=tuple(one.episode.score for one in played),
+            lengths=tuple(one.episode.length for one in played),
+            truncated=tuple(not one.episode.terminated for one in played),
+            env_seeds=tuple(one.seed for one in played),
             threshold=self.threshold,
             seeds=seeds,
             deterministic=config.deterministic,
             fingerprint=fingerprint(self._config.env, self._config.reward),
             protocol=protocol_name(self._config.env, self._config.reward),
             versions={**versions(), "engine": choose_engine(policy).name},
-            first_seeds=tuple(env_seeds),
             first_actions=actions,
             seconds=perf_counter() - began,
             faults=tuple(vector.take_faults()),
@@ -73,33 +88,53 @@ class Evaluator:
 
     @property
     def spaces(self) -> Spaces:
-        return self._copies().spaces
+        return self._envs().spaces
 
-    def _copies(self) -> VectorEnv:
+    def _envs(self) -> VectorEnv:
         if self._vector is None:  # only now: training starts sooner
-            self._vector = make_vector(self._config.env, count=self._count)
+            self._vector = make_vector(self._config.env, count=self._rounds[0])
         return self._vector
 
     def _play(
         self, vector: VectorEnv, policy: Policy, env_seeds: Sequence[int], stream: str
-    ) -> tuple[list[Episode], tuple[Array, ...]]:
-        config = self._config.eval
-        act = actor(policy, seeding.integer(self._config.seed, stream), config.deterministic)
-        vector.reset(env_seeds)
-        left = np.array(episodes_per_copy(config.episodes, self._count))
-        first = _FirstEpisodes(self._count)
-        finished: list[Episode] = []
-        while left.any():
+    ) -> tuple[list["_Played"], tuple[Array, ...]]:
+        """One episode per seed, in the order of the seeds; rounds of at most `_MOST_ENVS`."""
+        act = actor(
+            policy, seeding.integer(self._config.seed, stream), self._config.eval.deterministic
+        )
+        first = _FirstEpisodes(vector.count)
+        played: list[_Played] = []
+        for size in self._rounds:
+            seeds = env_seeds[len(played) : len(played) + size]
+            played += self._play_round(vector, act, seeds, first)
+        return played, first.actions()
+
+    def _play_round(
+        self,
+        vector: VectorEnv,
+        act: Callable[[Buffers], Array],
+        seeds: Sequence[int],
+        first: "_FirstEpisodes",
+    ) -> list["_Played"]:
+        # envs that have nothing to play in the last round are reset, but never stepped
+        vector.reset([*seeds, *[seeds[0]] * (vector.count - len(seeds))])
+        waiting = np.arange(vector.count) < len(seeds)
+        failed = np.zeros(vector.count, dtype=bool)
+        finished: dict[int, Episode] = {}
+        while waiting.any():
             if self._stop():
                 raise Stopped
             buffers = vector.buffers
             action = act(buffers)
-            episodes = vector.step(action, left > 0)
+            episodes = vector.step(action, waiting)
+            failed |= buffers.lost
             first.note(action, episodes, buffers.lost)
             for episode in episodes:
-                left[episode.env] -= 1
-            finished += episodes
-        return finished, first.actions()
+                finished[episode.env] = episode
+                waiting[episode.env] = False
+        return [
+            _Played(None if failed[env] else seed, finished[env]) for env, seed in enumerate(seeds)
+        ]
 
     def close(self) -> None:
         if self._vector is not None:
@@ -158,9 +193,33 @@ class _FirstEpisodes:
         return tuple(steps[:length, copy] for copy, length in enumerate(self._lengths))
 
 
-def episodes_per_copy(episodes: int, count: int) -> Sequence[int]:
-    """Shares as equal as possible."""
+class _Played(NamedTuple):
+    """One episode of an evaluation."""
+
+    seed: int | None
+    episode: Episode
+
+
+def rounds_of(episodes: int) -> list[int]:
+    """How many episodes are played side by side, round by round, as equal as possible."""
+    count = -(-episodes // _MOST_ENVS)
     return [episodes // count + (i < episodes % count) for i in range(count)]
+
+
+def joined(parts: Sequence[Evaluation]) -> Evaluation:
+    """The episodes of several evaluations of the same weights as one."""
+    if len(parts) == 1:
+        return parts[0]
+    return replace(
+        parts[0],
+        scores=tuple(score for one in parts for score in one.scores),
+        lengths=tuple(length for one in parts for length in one.lengths),
+        truncated=tuple(cut for one in parts for cut in one.truncated),
+        env_seeds=tuple(seed for one in parts for seed in one.env_seeds),
+        seconds=sum(one.seconds for one in parts),
+        faults=tuple(fault for one in parts for fault in one.faults),
+        parts=sum(one.parts for one in parts),
+    )
 
 
 _PLAYED_BY: Final = ("env", "eval", "seed", "threads")
@@ -200,13 +259,27 @@ def play_again(
         terms = unlike_terms([saved.game.get("facts"), facts(config.env, config.reward)])
         return [Played(_once(config, how, policy), None, terms)]
     found = []
-    for seeds, written in checkpoint.read_scores(step).items():
-        # as it was scored: a resumed run may have gone on with other settings
-        how = {key: written[key] for key in ("episodes", "deterministic")}
-        again = _once(config, how, policy, "eval" if seeds == "eval" else "test")
+    for written in checkpoint.read_scores(step).values():
+        # as it was scored: a resumed run may have other settings now
+        parts = written.get("parts", 1)
+        how = {
+            "episodes": written["episodes"] // parts,
+            "deterministic": written["deterministic"],
+        }
+        again = _once(config, how, policy, written["seeds"], parts)
         differs = _differs(again, written)
-        found.append(Played(again, not differs, differs=differs))
+        as_written = None if _is_incomparable(written) else not differs
+        found.append(Played(again, as_written, differs=differs))
     return found or [Played(_once(config, {}, policy), None)]
+
+
+def _is_incomparable(written: Mapping[str, Any]) -> bool:
+    """Format 1 gave seeds to the first episode of each env only; later ones cannot be repeated."""
+    return _is_unpaired(written) and len(written["scores"]) > _MOST_ENVS
+
+
+def _is_unpaired(written: Mapping[str, Any]) -> bool:
+    return bool(written.get("format", 1) < CERTIFICATE_FORMAT)
 
 
 def _other_game(config: RunConfig, overrides: Sequence[Override]) -> RunConfig:
@@ -223,12 +296,14 @@ def _other_game(config: RunConfig, overrides: Sequence[Override]) -> RunConfig:
 
 def _differs(again: Evaluation, written: Mapping[str, Any]) -> str:
     """Empty if every episode scores what was written down."""
-    before, now = written["scores"], list(again.scores)
+    before, now = list(written["scores"]), list(again.scores)
+    if _is_unpaired(written):  # in the order in which episodes ended: only the whole compares
+        before, now = sorted(before), sorted(now)
     if before == now:
         return ""
     clauses = [f"{written['score']:g} over {len(before)} episodes was written down"]
     pairs = [place for place, (a, b) in enumerate(zip(before, now, strict=False)) if a != b]
-    if pairs:
+    if pairs and not _is_unpaired(written):
         place = pairs[0]
         seed = dict(enumerate(written.get("env_seeds") or ())).get(place, "unknown")
         clauses.append(f"{len(pairs)} of them differ, the first is number {place + 1} (seed {seed})"
@@ -241,11 +316,15 @@ def _differs(again: Evaluation, written: Mapping[str, Any]) -> str:
 
 
 def _once(
-    config: RunConfig, how: Mapping[str, Any], policy: Policy, seeds: Seeds = "test"
+    config: RunConfig,
+    how: Mapping[str, Any],
+    policy: Policy,
+    seeds: SeedSet = "test",
+    parts: int = 1,
 ) -> Evaluation:
     with Evaluator(validate(merge(config.as_data(), {"eval": how}))) as evaluator:
         check_fits(policy.spaces, evaluator.spaces)
-        return evaluator.run(policy, 0, seeds)
+        return joined([evaluator.run(policy, 0, seeds, part) for part in range(parts)])
 
 
 def check_fits(own: Spaces, there: Spaces) -> None:

@@ -21,9 +21,9 @@ from spotter.config.overrides import merge
 from spotter.envs.base import threshold
 from spotter.envs.batch import vector as batch
 from spotter.envs.slices import EnvError
-from spotter.evaluate import Evaluator, Seeds, Stopped
+from spotter.evaluate import Evaluator, Stopped
 from spotter.nets.actor_critic import Policy
-from spotter.types import Evaluation, Spaces, UserError
+from spotter.types import Evaluation, SeedSet, Spaces, UserError
 
 Weights = dict[str, Tensor]
 
@@ -52,7 +52,7 @@ class Scorer(Protocol):
     def wait(self) -> Scored | None:
         """The result under way, if there is one."""
 
-    def now(self, policy: Policy, env_steps: int, seeds: Seeds) -> Evaluation | None:
+    def now(self, policy: Policy, env_steps: int, seeds: SeedSet) -> Evaluation | None:
         """Score while training waits; None if asked to stop meanwhile."""
 
     def __enter__(self) -> Self: ...
@@ -99,7 +99,7 @@ class Inline:
     def wait(self) -> Scored | None:
         return self.ready()
 
-    def now(self, policy: Policy, env_steps: int, seeds: Seeds) -> Evaluation | None:
+    def now(self, policy: Policy, env_steps: int, seeds: SeedSet) -> Evaluation | None:
         with contextlib.suppress(Stopped):
             return self._evaluator.run(policy, env_steps, seeds)
         return None
@@ -150,14 +150,14 @@ class Async:
             return None
         return self._receive(self._under_way)
 
-    def now(self, policy: Policy, env_steps: int, seeds: Seeds) -> Evaluation | None:
+    def now(self, policy: Policy, env_steps: int, seeds: SeedSet) -> Evaluation | None:
         if self._under_way is not None:  # somebody stopped waiting for it
             return None
         self._under_way = snapshot(policy)
         self._send(self._under_way, env_steps, seeds)
         return self._receive(self._under_way).evaluation if self._answered() else None
 
-    def _send(self, weights: Weights, env_steps: int, seeds: Seeds | None) -> None:
+    def _send(self, weights: Weights, env_steps: int, seeds: SeedSet | None) -> None:
         if self._pipe is None:
             context = mp.get_context("spawn")
             self._pipe, there = context.Pipe()

@@ -12,14 +12,20 @@ No torch here: run readers, the command line and servers import this file.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from spotter.intervals import Interval, interval
+
 Array = npt.NDArray[np.generic]
 Obs = dict[str, Array]
 """One array per observation leaf, first axis = environment copy. Plain spaces use `obs`."""
+
+
+CERTIFICATE_FORMAT: Final = 2
+"""Of score.json: since 2, scores and seeds are in the same order, one seed per episode."""
 
 
 class UserError(ValueError):
@@ -145,51 +151,80 @@ class Update:
     """Wall time by stage: env, policy, transfer, learn."""
 
 
+SeedSet = Literal["eval", "confirm", "test"]
+"""Held-out seeds: `eval` ranks weights, `confirm` decides close calls, `test` gives the score."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The score of one fixed set of weights on held-out seeds."""
+    """The score of one fixed set of weights on held-out seeds.
+
+    `scores`, `lengths`, `truncated` and `env_seeds` have one entry per episode, in one order.
+    """
 
     env_steps: int
     scores: tuple[float, ...]
     lengths: tuple[int, ...]
     threshold: float | None
-    seeds: Literal["eval", "test"]
+    seeds: SeedSet
     deterministic: bool
+    truncated: tuple[bool, ...] = ()
+    """Which episodes a time limit cut."""
+    env_seeds: tuple[int | None, ...] = ()
+    """What each episode was reset with; None if its env failed and was replaced on the way."""
     fingerprint: str = ""
     """Of the game: id, settings, wrappers; see envs/fingerprint.py."""
     protocol: str = ""
     """The name of its settings, and which of them were changed; empty if they have none."""
     versions: Mapping[str, str] = field(default_factory=dict)
-    first_seeds: tuple[int, ...] = ()
-    """What each copy was reset with."""
     first_actions: tuple[Array, ...] = ()
-    """Each copy's first episode, a row per step: enough to play it again and film it."""
+    """Actions of the first episodes, a row per step: enough to replay and film them."""
     seconds: float = 0.0
     faults: tuple[Fault, ...] = ()
-    """Copies that failed meanwhile; their episodes were played anew."""
+    """Envs that failed meanwhile; their episodes were restarted."""
+    parts: int = 1
+    """How many calls of `Evaluator.run` these episodes are from."""
 
     @property
     def score(self) -> float:
         return float(np.mean(self.scores))
 
     @property
+    def interval(self) -> Interval:
+        """Of the mean score, over these episodes."""
+        return interval(self.scores)
+
+    @property
     def solved(self) -> bool:
         return self.threshold is not None and self.score >= self.threshold
 
     def certificate(self) -> dict[str, Any]:
-        """Which episodes, played how, gave which score; what is written down."""
+        """What is stored of it: which episodes, played how, gave which score."""
         return {
+            "format": CERTIFICATE_FORMAT,
             "score": self.score,
+            "interval": self.interval.half,
             "seeds": self.seeds,
             "episodes": len(self.scores),
+            "parts": self.parts,
             "deterministic": self.deterministic,
             "threshold": self.threshold,
             "solved": self.solved,
             "env_steps": self.env_steps,
             "scores": list(self.scores),
             "lengths": list(self.lengths),
-            "env_seeds": list(self.first_seeds),
+            "truncated": list(self.truncated),
+            "env_seeds": list(self.env_seeds),
             "fingerprint": self.fingerprint,
             "protocol": self.protocol,
             "versions": dict(self.versions),
         }
+
+    @classmethod
+    def from_certificate(cls, written: Mapping[str, Any]) -> "Evaluation":
+        """Without actions and faults, which are not stored. Older formats lack entries."""
+        tuples = ("scores", "lengths", "truncated", "env_seeds")
+        plain = ("env_steps", "threshold", "seeds", "deterministic", "fingerprint", "protocol")
+        entries: dict[str, Any] = {name: tuple(written.get(name) or ()) for name in tuples}
+        entries |= {name: written[name] for name in (*plain, "parts") if name in written}
+        return cls(**entries, versions=dict(written.get("versions") or {}))

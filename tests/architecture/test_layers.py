@@ -6,7 +6,8 @@ from spotter import plugins
 from tests.architecture.source import Module, at_import, imports, modules, part_of
 
 LAYERS = {
-    0: "types metrics functional schedules seeding distributed packing versions interrupts streams",
+    0: "types metrics functional schedules seeding distributed packing versions interrupts streams "
+    "intervals",
     1: "config plugins door",
     2: "envs nets",
     3: "rollout collector rewards optim fast diagnosis transfer devices",
@@ -19,9 +20,9 @@ LAYERS = {
 }
 LEVEL = {part: level for level, parts in LAYERS.items() for part in parts.split()}
 LEVEL[""] = LEVEL["__main__"] = 9  # the doors
-TORCH_FREE = {"types", "metrics", "schedules", "seeding", "packing", "versions", "config"} | {
-    "plugins", "algos", "rundir", "display", "doctor", "digest", "review", "launch", "cli",
-    "studio", "mcp",
+TORCH_FREE = {"types", "intervals", "metrics", "schedules", "seeding", "packing", "versions"} | {
+    "config", "plugins", "algos", "rundir", "display", "doctor", "digest", "review", "launch",
+    "cli", "studio", "mcp",
 }  # fmt: skip
 PLUGINS = {
     f"{package}.{name}"

@@ -4,8 +4,9 @@ import math
 
 import pytest
 
+from spotter.intervals import interval, t_quantile
 from spotter.rundir import compare
-from spotter.rundir.compare import interval, outcome, t_quantile
+from spotter.rundir.compare import outcome
 
 
 def seeded(make_run, seed, scores, **fields):

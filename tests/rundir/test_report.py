@@ -16,7 +16,7 @@ import pytest
 
 from spotter.config import resolve, validate
 from spotter.display.words import amount
-from spotter.rundir.compare import interval
+from spotter.intervals import interval
 from spotter.rundir.files import LineWriter, read_lines
 from spotter.rundir.report import page, write_report
 from spotter.rundir.report.curves import MOST_POINTS, Column, line, read, shares

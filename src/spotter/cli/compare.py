@@ -9,7 +9,8 @@ from spotter.cli.runs import SELECTOR, Selector, Selectors
 from spotter.cli.words import count, duration, number
 
 if TYPE_CHECKING:
-    from spotter.rundir.compare import Group, Interval, Outcome
+    from spotter.intervals import Interval
+    from spotter.rundir.compare import Group, Outcome
     from spotter.rundir.run import Run
 
 _COLUMNS: Final = (

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from spotter import plugins
 from spotter.digest.private import Discreet
+from spotter.intervals import Interval, interval
 from spotter.metrics import common
 from spotter.metrics.spec import Catalogue, MetricSpec
 from spotter.rundir import identity, registry
-from spotter.rundir.compare import Interval, interval
 from spotter.rundir.history import History
 from spotter.rundir.identity import Info
 from spotter.rundir.run import Run

@@ -4,30 +4,18 @@ Episodes of one run say how sure its score is; only several seeds say how good a
 intervals are kept apart, and neither is ever computed from the other's numbers.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median, stdev
-from typing import Any, Final
+from statistics import median
+from typing import Any
 
 from spotter.config import NOT_THE_GAME, validate
 from spotter.config.diff import difference
 from spotter.config.dump import flow
+from spotter.intervals import Interval, interval
 from spotter.rundir import identity, trained
 from spotter.rundir.run import Run
 from spotter.types import UserError
-
-_Z: Final = 1.959963984540054
-_T_OF_FEW: Final = {1: 12.7062, 2: 4.3027, 3: 3.1824, 4: 2.7764, 5: 2.5706}
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A mean and the half-width of its 95 % confidence interval; None for a single value."""
-
-    mean: float
-    half: float | None
-    count: int
 
 
 @dataclass(frozen=True)
@@ -54,26 +42,6 @@ class Group:
     outcomes: tuple[Outcome, ...]
     score: Interval
     """Over seeds, one score each."""
-
-
-def interval(values: Sequence[float]) -> Interval:
-    """Student's t; right for the mean of a few values that are roughly bell-shaped."""
-    count = len(values)
-    half = t_quantile(count - 1) * stdev(values) / math.sqrt(count) if count > 1 else None
-    return Interval(fmean(values), half, count)
-
-
-def t_quantile(freedom: int) -> float:
-    """The two-sided 95 % quantile of Student's t (Cornish–Fisher, exact to three digits)."""
-    if freedom in _T_OF_FEW:
-        return _T_OF_FEW[freedom]
-    z, n = _Z, freedom
-    return (
-        z
-        + (z**3 + z) / (4 * n)
-        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n**2)
-        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * n**3)
-    )
 
 
 def outcome(run: Run) -> Outcome:

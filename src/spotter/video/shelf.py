@@ -22,27 +22,27 @@ class Filmed(Protocol):
     @property
     def scores(self) -> Sequence[float]: ...
     @property
-    def first_seeds(self) -> Sequence[int]:
-        """What each copy was reset with."""
+    def env_seeds(self) -> Sequence[int | None]:
+        """What each episode was reset with."""
 
     @property
     def first_actions(self) -> Sequence[npt.NDArray[Any]]:
-        """The actions of each copy's first episode."""
+        """The actions of the first episodes; none of those whose env failed."""
 
 
 def save_video(run_folder: Path, config: RunConfig, evaluation: Filmed, *, best: bool) -> Film:
-    """Film the first episode of copy 0 into the run; `best` makes it the run's best video.
+    """Film the first episode into the run; `best` makes it the run's best video.
 
-    If copy 0 failed in it, the next one that did not. `as_evaluated` in the JSON says whether the
-    replay scored what one of the episodes had.
+    If its env failed, the next one. `as_evaluated` in the JSON says whether the replay scored what
+    the episode had.
     """
     path = run_folder / FOLDER / f"step-{evaluation.env_steps:09d}.mp4"
-    copy = next((i for i, each in enumerate(evaluation.first_actions) if len(each)), None)
-    if copy is None:
+    place = next((i for i, each in enumerate(evaluation.first_actions) if len(each)), None)
+    seed = None if place is None else evaluation.env_seeds[place]
+    if place is None or seed is None:
         raise CannotRender(f"{config.env.id} cannot be filmed: no episode was written down")
-    seed = int(evaluation.first_seeds[copy])
     title = f"{config.env.id} · {config.algo.name} · {evaluation.env_steps:,} env steps"
-    made = film(config.env, seed, list(evaluation.first_actions[copy]), path, title=title)
+    made = film(config.env, seed, list(evaluation.first_actions[place]), path, title=title)
     write_json(
         path.with_suffix(".json"),
         {
@@ -50,7 +50,7 @@ def save_video(run_folder: Path, config: RunConfig, evaluation: Filmed, *, best:
             "env_steps": evaluation.env_steps,
             "seed": seed,
             "score": made.score,
-            "as_evaluated": made.score in evaluation.scores,
+            "as_evaluated": made.score == evaluation.scores[place],
             "evaluation_score": float(np.mean(evaluation.scores)),
             "fps": made.fps,
             "frames": made.frames,

@@ -11,10 +11,10 @@ from typing import Any, Final
 from spotter import plugins
 from spotter.config.dump import flow
 from spotter.display.events import resumed, sentence
+from spotter.intervals import Interval, interval
 from spotter.metrics import common
 from spotter.metrics.spec import Catalogue, MetricSpec
 from spotter.rundir import identity
-from spotter.rundir.compare import Interval, interval
 from spotter.rundir.files import read_json
 from spotter.rundir.report import curves, reproduce
 from spotter.rundir.report.curves import Curves

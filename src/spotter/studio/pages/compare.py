@@ -12,8 +12,9 @@ from urllib.parse import urlencode
 from nicegui import ui
 
 from spotter.display.words import count, score
+from spotter.intervals import interval
 from spotter.metrics.spec import MetricSpec
-from spotter.rundir.compare import Outcome, interval, warnings
+from spotter.rundir.compare import Outcome, warnings
 from spotter.rundir.identity import Info
 from spotter.studio import compare_charts, groups, theme
 from spotter.studio.compare_rows import Shelf
