@@ -32,6 +32,8 @@ FORMAT: Final = 2
 _POINTERS: Final = ("best", "latest")
 _GAME: Final = ("fingerprint", "protocol", "facts", "actions")
 _STEP: Final = re.compile(r"step-(\d{9,})")
+_MOST_STATE: Final = 256_000_000
+"""Bytes of state.json; environments may be saved in it."""
 _UNREADABLE: Final = (
     OSError, LookupError, TypeError, ValueError, AttributeError, AssertionError, RuntimeError,
     SafetensorError,
@@ -263,7 +265,7 @@ class Saved:
 def read(step: Path) -> Saved:
     """Everything in a checkpoint folder; one that is damaged is a `UserError`."""
     with reading(step):
-        state = read_json(step / "state.json")
+        state = read_json(step / "state.json", _MOST_STATE)
         if state["format"] > FORMAT:
             raise ValueError(f"format {state['format']} is newer than {FORMAT}; update Spotter")
         weights = safetensors.torch.load_file(step / "policy.safetensors")

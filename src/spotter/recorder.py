@@ -80,7 +80,8 @@ class Sink(Protocol):
     def note(self, text: str) -> None:
         """A sentence for the reader: a warning, a choice that was made."""
 
-    def row(self, row: Row) -> None: ...
+    def row(self, row: Row) -> str | None:
+        """May return a sentence for the reader, which every sink is given as a note."""
 
     def evaluation(self, evaluation: Evaluation) -> None: ...
 
@@ -173,8 +174,9 @@ class Recorder:
         if self._watcher:
             alerts = self._watcher.see(metrics, update.index, update.env_steps, update.episodes)
         row = Row(update.index, update.env_steps, update.vector_steps, metrics, alerts)
-        for sink in self._sinks:
-            sink.row(row)
+        remarks = [sink.row(row) for sink in self._sinks]
+        for remark in filter(None, remarks):
+            self.note(remark)
         return row
 
     @property

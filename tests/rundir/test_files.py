@@ -14,10 +14,10 @@ from spotter.rundir.files import (
     StorageError,
     cut_lines,
     read_json,
-    read_lines,
     write_atomic,
     write_json,
 )
+from spotter.rundir.lines import read_lines
 
 
 def test_numbers_keep_their_precision_and_strange_ones_come_back(tmp_path):

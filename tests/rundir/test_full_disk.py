@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from spotter.rundir.archive import export_run, import_run
-from spotter.rundir.files import LineWriter, StorageError, cut_lines, read_json, read_lines
+from spotter.rundir.files import LineWriter, StorageError, cut_lines, read_json
+from spotter.rundir.lines import read_lines
 from spotter.rundir.run import Run, all_runs
 from spotter.types import UserError
 

@@ -17,7 +17,8 @@ import pytest
 from spotter.config import resolve, validate
 from spotter.display.words import amount
 from spotter.intervals import interval
-from spotter.rundir.files import LineWriter, read_lines
+from spotter.rundir.files import LineWriter
+from spotter.rundir.lines import read_lines
 from spotter.rundir.report import page, write_report
 from spotter.rundir.report.curves import MOST_POINTS, Column, line, read, shares
 from spotter.rundir.report.facts import gather

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from spotter.rundir.files import LineWriter, cut_lines
-from spotter.rundir.history import History, Tail, downsample, smooth
+from spotter.rundir.history import History, downsample, smooth
 from spotter.studio.charts import Chart, View, options
 from spotter.studio.series import Histories, pairs, sparkline
 from spotter.studio.zoom import thinned
@@ -111,16 +111,6 @@ def test_nonsense_lines_are_passed_over(tmp_path):
     path.write_bytes(b'nonsense\n[1]\n{"env_steps": 5, "alerts": ["x"], "a": null}\n\xff\n')
     history = History(path).refresh()
     assert history.keys == ["env_steps"] and history.rows == 1
-
-
-def test_a_file_that_vanishes_reads_as_empty(tmp_path):
-    path = tmp_path / "metrics.jsonl"
-    path.write_bytes(b'{"env_steps": 5}\n')
-    tail = Tail(path)
-    assert tail.read() == (False, b'{"env_steps": 5}\n')
-    path.unlink()
-    assert tail.read() == (True, b"")
-    assert tail.read() == (False, b"")
 
 
 def test_five_thousand_updates_are_read_in_half_a_second(tmp_path):

@@ -42,7 +42,7 @@ def _verdict(facts: Facts) -> str:
 def _progress(facts: Facts) -> str:
     done, budget = facts.info["env_steps"], facts.budget
     of = f" of {count(budget)} ({share(min(1.0, done / budget))})" if budget else ""
-    text = f"- Progress: {count(done)} env steps{of}, {plural(facts.history.rows, 'update')}"
+    text = f"- Progress: {count(done)} env steps{of}, {plural(facts.history.updates, 'update')}"
     text += f", {duration(facts.seconds)}"
     fps = facts.history.last("time/fps")
     if fps > 0:
@@ -124,8 +124,8 @@ def alerts(facts: Facts) -> Section:
 
 
 def _alert(facts: Facts, alert: Alert) -> str:
-    said, rows = facts.discreet.said, facts.history.rows
-    part = f", {share(alert.updates / rows)} of all" if rows else ""
+    said, updates = facts.discreet.said, facts.history.updates
+    part = f", {share(alert.updates / updates)} of all" if updates else ""
     first = "" if alert.first is None else f", first at {count(alert.first)} env steps"
     held = f"{plural(alert.updates, 'update')}{part}{first}"
     advice = f"; try: {said(alert.advice)}" if alert.advice else ""

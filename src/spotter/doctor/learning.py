@@ -243,7 +243,7 @@ def network_too_small(case: Case) -> Found | None:
 
 
 def updates_too_few(case: Case) -> Found | None:
-    total = case.gradient_steps * case.history.rows
+    total = case.gradient_steps * case.history.updates
     if not total < 300 or case.env_steps < 5000 or case.rising or not case.rollout > 256:
         return None
     overrides = [to("algo.steps", whole(min(case.number("algo.steps", 128), 128)))]
@@ -252,7 +252,7 @@ def updates_too_few(case: Case) -> Found | None:
     return Found(
         "Too few updates: the network has hardly been trained, however many steps were played.",
         (f"{total:,.0f} gradient steps in {case.env_steps:,} env steps "
-         f"({case.history.rows} updates of {case.gradient_steps:g})",),
+         f"({case.history.updates} updates of {case.gradient_steps:g})",),
         tuple(overrides),
     )  # fmt: skip
 

@@ -319,5 +319,5 @@ def far_from_threshold(case: Case) -> Found | None:
     return Found(
         f"It ended {where}; no rule names the cause.",
         (said,
-         f"{case.history.rows} updates in {case.env_steps:,} env steps"),
+         f"{case.history.updates} updates in {case.env_steps:,} env steps"),
     )  # fmt: skip

@@ -249,7 +249,7 @@ def _verdict(case: Case, problems: list[Problem]) -> str:
         more = f" There {_are(len(grave) - 1)} besides." if len(grave) > 1 else ""
         return f"{state}. {grave[0].sentence}{more}"
     if case.history.rows < FEWEST_ROWS and not case.solved:
-        return f"{state}; too early to say more: {case.history.rows} updates so far."
+        return f"{state}; too early to say more: {case.history.updates} updates so far."
     return f"{state}; nothing is wrong with it that the doctor can see."
 
 

@@ -97,7 +97,7 @@ def slow_waiting(case: Case) -> Found | None:
         return None
     return Found(
         f"{share:.0%} of the time goes into waiting and bookkeeping.",
-        (f"{case.history.rows:,} updates of {case.rollout:,.0f} samples",),
+        (f"{case.history.updates:,} updates of {case.rollout:,.0f} samples",),
         then="Larger rollouts (algo.steps, env.count) mean less of it; see what else runs on the "
         "machine.",
     )

@@ -2,19 +2,27 @@
 
 Numbers keep their full precision. JSON has no NaN, so values that are not finite are written as
 the strings `nan`, `inf` and `-inf` and read back as numbers. What cannot be written (a full disk, a
-folder that is gone) is a `StorageError`, and what was there before stays.
+folder that is gone) is a `StorageError`, and what was there before stays. A JSON file is read up to
+a size, and lines by `lines.py`, which has limits of its own.
 """
 
 import json
 import math
 import os
+import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, Final, Self
+from typing import Any, BinaryIO, Final, Self
 
+import orjson
+
+MOST_JSON: Final = 16_000_000
+"""Bytes of a JSON file, unless its reader expects more."""
+MOST_LINE: Final = 16_000_000
+"""Bytes of a line; an evaluation of 100,000 episodes has 6 million."""
 _NOT_FINITE: Final = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _SYNC_EVERY_S: Final = 5.0
 _BLOCK: Final = 1 << 16
@@ -80,26 +88,53 @@ def write_json(path: Path, data: Mapping[str, Any]) -> None:
     write_atomic(path, json.dumps(encode(data), indent=2, ensure_ascii=False) + "\n")
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    return _object(path.read_bytes())
+def read_json(path: Path, most: int = MOST_JSON) -> dict[str, Any]:
+    """The object in a file; `ValueError` for anything else, also for more than `most` bytes."""
+    with open_plain(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise ValueError(f"{path.name} has more than {most // 1_000_000:,} MB")
+    try:
+        return _object(json.loads(data))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """A file to read; to open a pipe or a device could take for ever, so these are refused."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(f"{path.name} is no ordinary file")
+    return path.open("rb")
 
 
 class LineWriter:
-    """Appends one JSON object per line; each line reaches the file whole or not at all."""
+    """Appends one JSON object per line; each line reaches the file whole or not at all.
+
+    A file that was deleted or replaced meanwhile is noticed, and a new one is begun.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        try:
-            _drop_torn_line(path)
-            self._file = path.open("ab", buffering=0)
-        except OSError as error:
-            raise cannot_write(path, error) from error
+        self._open()
         self._synced = monotonic()
         self._torn = False
 
-    def write(self, record: Mapping[str, Any]) -> None:
+    def _open(self) -> None:
+        try:
+            _drop_torn_line(self._path)
+            self._file = self._path.open("ab", buffering=0)
+        except OSError as error:
+            raise cannot_write(self._path, error) from error
+
+    def write(self, record: Mapping[str, Any]) -> bool:
+        """Whether the line stands behind those written before; otherwise they are gone."""
         # one write call per line, so a kill leaves at most one torn line at the very end
         line = json.dumps(encode(record), ensure_ascii=False).encode() + b"\n"
+        is_there = self._is_there()
+        if not is_there:
+            self._file.close()
+            self._open()
+            self._torn = False
         if self._torn:
             line = b"\n" + line  # readers pass over the half line before it
         start = self._file.seek(0, os.SEEK_END)
@@ -114,6 +149,25 @@ class LineWriter:
             self._cut(start)
             raise cannot_write(self._path, error) from error
         self._torn = False
+        return is_there
+
+    def _is_there(self) -> bool:
+        """Whether the name still leads to the file that is open."""
+        try:
+            return os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True  # cannot be told just now; writing will say
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """While another function rewrites the file."""
+        self._file.close()
+        try:
+            yield
+        finally:
+            self._open()
 
     def _cut(self, start: int) -> None:
         try:
@@ -131,27 +185,22 @@ class LineWriter:
         self.close()
 
 
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Every complete line; one torn by a kill or a power cut is passed over."""
-    for _, record in _lines(path):
-        if record is not None:
-            yield record
-
-
 def cut_lines(path: Path, keep: Callable[[dict[str, Any]], bool]) -> int:
-    """End a file before the first line not to keep; how many bytes went.
+    """End a file behind its last line to keep; how many bytes went.
 
-    What stays, stays byte for byte: shortening needs neither a copy nor room on the disk.
+    Looked for from the end, so that a long file takes no longer than a short one. What stays, stays
+    byte for byte: shortening needs neither a copy nor room on the disk.
     """
-    end = 0
-    for following, record in _lines(path):
-        if record is not None and not keep(record):
-            break
-        end = following
     try:
-        size = path.stat().st_size
-        if end < size:
-            with path.open("rb+") as file:
+        with path.open("rb+") as file:
+            size = file.seek(0, os.SEEK_END)
+            end = size
+            for start, line in _backwards(file, size):
+                record = line_object(line) if line.endswith(b"\n") else None
+                if record is not None and keep(record):
+                    break
+                end = start
+            if end < size:
                 file.truncate(end)
                 os.fsync(file.fileno())
     except FileNotFoundError:
@@ -161,21 +210,24 @@ def cut_lines(path: Path, keep: Callable[[dict[str, Any]], bool]) -> int:
     return size - end
 
 
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """Complete lines: where the next one begins, and the record; None if it is none."""
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        return
-    with file:
-        position = 0
-        for line in file:
-            position += len(line)
-            if line.endswith(b"\n"):
-                try:
-                    yield position, _object(line)
-                except ValueError:
-                    yield position, None
+def _backwards(file: BinaryIO, end: int) -> Iterator[tuple[int, bytes]]:
+    """Lines and where they begin, the last one first; only the last may lack its end."""
+    tail = b""  # of the line whose beginning is not read yet
+    while end:
+        start = max(0, end - _BLOCK)
+        file.seek(start)
+        first, *others = file.read(end - start).split(b"\n")
+        for piece in reversed(others):
+            end -= len(piece)
+            if piece or tail:
+                yield end, piece + tail
+            end, tail = end - 1, b"\n"
+        tail = first + tail
+        if len(tail) > MOST_LINE:
+            tail = b"\0\n"  # no record, and no need to hold it
+        end = start
+    if tail:
+        yield 0, tail
 
 
 def _drop_torn_line(path: Path) -> None:
@@ -195,15 +247,18 @@ def _drop_torn_line(path: Path) -> None:
             file.truncate(start)
 
 
-def _object(text: bytes) -> dict[str, Any]:
-    """A JSON object; ValueError for anything else, however strange."""
+def line_object(line: bytes) -> dict[str, Any] | None:
+    """The JSON object on a line; None if it is none."""
     try:
-        data = decode(json.loads(text))
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+        return _object(orjson.loads(line))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _object(data: Any) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ValueError("not a JSON object")
-    return data
+    return {key: decode(inner) for key, inner in data.items()}
 
 
 def encode(value: Any) -> Any:

@@ -1,7 +1,8 @@
-"""Every metric of a run as a column: metrics.jsonl read once, followed, and thinned.
+"""Every metric of a run as a column: metrics.jsonl read once and followed, and curves thinned.
 
 Thinning keeps the least and the greatest value of every stretch, so that no spike gets lost. A file
-is read on from where the last look ended; one that was shortened by a resume is read anew.
+is read on from where the last look ended; one that was cut by a resume, thinned or written again is
+read again.
 """
 
 import math
@@ -14,44 +15,16 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
+from spotter.rundir.lines import Tail, Unread
+from spotter.rundir.thinning import NOTE, updates
+
 Doubles = npt.NDArray[np.float64]
 
 MOST_POINTS: Final = 500
-_CHECKED_BYTES: Final = 64
+_MOST_NUMBERS: Final = 40_000_000
+"""Of all columns together, 320 MB; beyond, no column is begun. A run has a tenth of it."""
 _TOGETHER: Final = 1024
 """Rows taken up at once: their columns are built in one go."""
-
-
-class Tail:
-    """The complete lines a file has gained since the last look."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._offset = 0
-        self._before = b""
-        """The last bytes read: if they changed, the file is another one."""
-
-    def read(self) -> tuple[bool, bytes]:
-        """Whether to begin anew, and the new lines. A file that is gone reads as empty."""
-        try:
-            with self._path.open("rb") as file:
-                anew = not self._goes_on(file)
-                if anew:
-                    self._offset, self._before = 0, b""
-                file.seek(self._offset)
-                data = file.read()
-        except OSError:
-            anew, self._offset, self._before = self._offset > 0, 0, b""
-            return anew, b""
-        data = data[: data.rfind(b"\n") + 1]
-        if data:
-            self._offset += len(data)
-            self._before = (self._before + data[-_CHECKED_BYTES:])[-_CHECKED_BYTES:]
-        return anew, data
-
-    def _goes_on(self, file: Any) -> bool:
-        file.seek(self._offset - len(self._before))
-        return bool(file.read(len(self._before)) == self._before)
 
 
 class History:
@@ -60,18 +33,30 @@ class History:
     def __init__(self, path: Path) -> None:
         self._tail = Tail(path)
         self._columns: dict[str, array[float]] = {}
+        self._numbers = 0
         self.rows = 0
+        self.updates = 0
+        """More than rows where the file was thinned."""
         self.version = 0
         """Grows whenever there is something new to draw."""
 
     def refresh(self) -> "History":
-        anew, data = self._tail.read()
-        if anew:
-            self._columns, self.rows = {}, 0
-        for rows in _alike(data):
-            self._add(rows)
-        self.version += bool(anew or data)
+        again, blocks = self._tail.read()
+        if again:
+            self._columns, self._numbers, self.rows, self.updates = {}, 0, 0, 0
+        self.version += again
+        for block in blocks:
+            for rows in _alike(block, self._tail.unread):
+                self._add(rows)
+            self.version += 1
+            if self._tail.unread.is_too_much:
+                break
         return self
+
+    @property
+    def problem(self) -> str:
+        """A sentence about what could not be read; empty if all of it was."""
+        return self._tail.unread.sentence()
 
     @property
     def keys(self) -> list[str]:
@@ -120,14 +105,19 @@ class History:
                 continue
             column = self._columns.get(key)
             if column is None:
+                if self._numbers + self.rows > _MOST_NUMBERS:
+                    continue
                 column = self._columns[key] = array("d")
-            if len(column) < self.rows:
-                column.extend([math.nan] * (self.rows - len(column)))
+            before = len(column)
+            if before < self.rows:
+                column.extend([math.nan] * (self.rows - before))
             column.extend(numbers)
+            self._numbers += len(column) - before
         self.rows += len(rows)
+        self.updates += sum(map(updates, rows)) if NOTE in rows[0] else len(rows)
 
 
-def _alike(data: bytes) -> Iterator[list[dict[str, Any]]]:
+def _alike(data: bytes, unread: Unread) -> Iterator[list[dict[str, Any]]]:
     """The rows of some lines, in runs that have the same keys; what is no row is passed over."""
     rows: list[dict[str, Any]] = []
     keys: list[str] = []
@@ -135,8 +125,9 @@ def _alike(data: bytes) -> Iterator[list[dict[str, Any]]]:
         try:
             row = orjson.loads(line)
         except ValueError:
-            continue
+            row = None
         if not isinstance(row, dict):
+            unread.add(line)
             continue
         if rows and (len(rows) >= _TOGETHER or list(row) != keys):
             yield rows

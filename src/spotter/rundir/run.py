@@ -21,17 +21,19 @@ from spotter.rundir.files import (
     LineWriter,
     cannot_write,
     cut_lines,
-    read_lines,
     sync,
     write_atomic,
     write_json,
 )
 from spotter.rundir.identity import FOLDER_VARIABLE, FORMAT, home
+from spotter.rundir.lines import read_lines
 from spotter.types import UserError
 from spotter.versions import versions
 
 __all__ = ["FOLDER_VARIABLE", "FORMAT", "Run", "all_runs", "home", "select"]
 
+_last_written: dict[Path, dict[str, Any]] = {}
+"""run.json of the runs this process trains, as it left them."""
 # A letter first, so that no tag looks like the beginning of an id.
 _TAG: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
 
@@ -189,7 +191,7 @@ class Run:
             **_game(config),
             resumes=[*info["resumes"], session],
         )
-        cut_lines(self.metrics_path, lambda row: row.get("env_steps", 0) <= env_steps)
+        cut_lines(self.metrics_path, lambda row: _is_up_to(row, env_steps))
         self.write_config(config)
         self.event("resume", {key: session[key] for key in ("env_steps", "changes", "why", "by")})
         return self
@@ -197,9 +199,20 @@ class Run:
     def update(self, **fields: Any) -> None:
         """Change entries of run.json."""
         lock.check(self.folder)
-        info = identity.read(self.folder)
+        info = self._written()
         del info["tags"]  # those are files of their own
-        write_json(self._identity, {**info, "heartbeat": identity.now(), **fields})
+        _last_written[self.folder] = {**info, "heartbeat": identity.now(), **fields}
+        write_json(self._identity, _last_written[self.folder])
+
+    def _written(self) -> dict[str, Any]:
+        """run.json; one that was deleted or damaged while this process trains is restored."""
+        try:
+            return identity.read(self.folder)
+        except UserError:
+            if self.folder not in _last_written or not self.folder.is_dir():
+                raise
+        self.event("note", {"text": "run.json was deleted or damaged, and is written again"})
+        return {**_last_written[self.folder], "tags": []}
 
     def finish(self, status: str, **fields: Any) -> None:
         """The last word of a session: everything is on the disk, and others may have the run."""
@@ -209,6 +222,7 @@ class Run:
         now = identity.now()
         self.update(status=status, heartbeat=now, ended=now, **fields)
         lock.release(self.folder)
+        _last_written.pop(self.folder, None)
 
     def event(self, kind: str, data: Mapping[str, Any]) -> None:
         """Something worth remembering: an evaluation, a note, a stop."""
@@ -274,6 +288,11 @@ def _game(config: RunConfig) -> dict[str, Any]:
     from spotter.envs.fingerprint import card  # who reads runs needs no environments
 
     return card(config.env, config.reward)
+
+
+def _is_up_to(row: Mapping[str, Any], env_steps: int) -> bool:
+    steps = row.get("env_steps")
+    return isinstance(steps, int) and steps <= env_steps
 
 
 def _new_folder(parent: Path) -> Path:

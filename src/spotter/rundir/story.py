@@ -8,6 +8,7 @@ from typing import Any
 from spotter.rundir.files import read_json
 from spotter.rundir.identity import Info
 from spotter.rundir.run import Run
+from spotter.rundir.thinning import held
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,9 @@ def _json(path: Any) -> dict[str, Any]:
 
 def alerts(run: Run) -> list[Told]:
     """Each alert once, in the order they were first raised."""
-    updates = Counter(name for row in run.metrics() for name in row.get("alerts", ()))
+    updates: Counter[str] = Counter()
+    for row in run.metrics():
+        updates.update(held(row))
     found: dict[str, Told] = {}
     for event in run.events():
         if event.get("event") == "alert":

@@ -1,4 +1,7 @@
-"""The truth: every row and every event of a run, appended to its folder at full precision."""
+"""The truth: every row and every event of a run, appended to its folder at full precision.
+
+Rows of long ago are thinned now and then, see rundir/thinning.py.
+"""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -6,7 +9,8 @@ from time import monotonic
 from typing import Any, Final
 
 from spotter.recorder import Ending, Row, Start
-from spotter.rundir.files import LineWriter
+from spotter.rundir import thinning
+from spotter.rundir.files import LineWriter, StorageError
 from spotter.rundir.run import Run
 from spotter.types import Evaluation
 
@@ -22,6 +26,7 @@ class Jsonl:
         self._last_beat = monotonic()
         self._alerted: set[str] = set()
         self._last_row: Row | None = None
+        self._said: set[str] = set()
 
     def open(self, start: Start) -> None:
         self._rows = LineWriter(self._run.metrics_path)
@@ -29,9 +34,17 @@ class Jsonl:
     def note(self, text: str) -> None:
         self._run.event("note", {"text": text})
 
-    def row(self, row: Row) -> None:
+    def row(self, row: Row) -> str | None:
         assert self._rows is not None, "rows come after open()"
-        self._rows.write(row.as_data())
+        is_behind_others = self._rows.write(row.as_data())
+        remark = None
+        if not is_behind_others:
+            remark = self._once(
+                "metrics.jsonl was deleted or replaced while training: earlier rows are gone, and "
+                f"a new file begins with update {row.update:,}"
+            )
+        if thinning.is_due(row.update):
+            remark = self._thin(self._rows, row.update) or remark
         for alert in row.alerts:
             if alert.id not in self._alerted:
                 self._alerted.add(alert.id)
@@ -39,6 +52,24 @@ class Jsonl:
         self._last_row = row
         if monotonic() - self._last_beat >= _HEARTBEAT_S:
             self._beat()
+        return remark
+
+    def _thin(self, rows: LineWriter, update: int) -> str | None:
+        """A disk that is too full for it is no reason to end a training."""
+        try:
+            with rows.paused():
+                thinning.thin(self._run.metrics_path, update)
+        except StorageError as error:
+            return self._once(f"older rows could not be thinned: {error}")
+        return None
+
+    def _once(self, remark: str) -> str | None:
+        """The first of its kind; a file that is deleted again and again is one remark."""
+        kind = remark.partition(":")[0]
+        if kind in self._said:
+            return None
+        self._said.add(kind)
+        return remark
 
     def _beat(self) -> None:
         """How far it is, for those who look at it meanwhile or after a kill."""

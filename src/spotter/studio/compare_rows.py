@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import orjson
 
+from spotter.rundir.lines import Tail
 from spotter.rundir.run import Run
 from spotter.studio.groups import Curve
 
@@ -52,11 +53,8 @@ class Rows:
         return self._curves[key]
 
     def _lines(self) -> list[bytes]:
-        try:
-            data = self._path.read_bytes()[: self.version[0]]
-        except OSError:
-            return []  # deleted meanwhile
-        return data[: data.rfind(b"\n") + 1].splitlines()
+        _, blocks = Tail(self._path).read()
+        return [line for block in blocks for line in block.splitlines()]
 
 
 def _keys(lines: list[bytes]) -> list[str]:

@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 import orjson
 
-from spotter.rundir.history import Doubles, History, Tail, downsample
+from spotter.rundir.history import Doubles, History, downsample
+from spotter.rundir.lines import Tail
 from spotter.rundir.run import Run
 
 SCORE: Final = "train/score"
@@ -71,18 +72,20 @@ class _Glances:
         self._alerts: dict[str, None] = {}
 
     def refresh(self) -> Glance:
-        anew, data = self._rows.read()
-        if anew:
+        again, blocks = self._rows.read()
+        if again:
             self._scores, self._fps = array("d"), None
-        self._scores.extend(_floats(_SCORES.findall(data)))
-        for fps in _floats(_FPS.findall(data[data.rfind(b'"time/fps"') :])):
-            self._fps = fps
-        anew, data = self._events.read()
-        if anew:
+        for block in blocks:
+            self._scores.extend(_floats(_SCORES.findall(block)))
+            for fps in _floats(_FPS.findall(block[block.rfind(b'"time/fps"') :])):
+                self._fps = fps
+        again, blocks = self._events.read()
+        if again:
             self._alerts = {}
-        for line in data.splitlines():
-            if _ALERT in line:
-                self._alerts |= _alert_id(line)
+        for block in blocks:
+            for line in block.splitlines():
+                if _ALERT in line:
+                    self._alerts |= _alert_id(line)
         return Glance(np.array(self._scores), self._fps, tuple(self._alerts))
 
 

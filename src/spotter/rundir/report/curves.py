@@ -15,6 +15,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from spotter.rundir.thinning import held, updates
+
 MOST_POINTS: Final = 600
 _BUCKETS: Final = MOST_POINTS // 3  # each is a mean, a least and a greatest value
 _STRETCHES: Final = 12
@@ -47,6 +49,7 @@ class Curves:
     last_row: Mapping[str, Any] = field(default_factory=dict)
     """As it was written, every digit."""
     rows: int = 0
+    """One per update, those that were thinned out included."""
     alerts: Counter[str] = field(default_factory=Counter)
     """Updates in which each alert fired."""
 
@@ -70,9 +73,9 @@ def read(rows: Iterable[Mapping[str, Any]]) -> Curves:
                     column = columns[key] = Column()
                 column.env_steps.append(at)
                 column.values.append(value)
-        curves.alerts.update(row.get("alerts") or ())
+        curves.alerts.update(held(row))
         curves.last_row = row
-        curves.rows += 1
+        curves.rows += updates(row)
     for axis in AXES:
         columns.pop(axis, None)
     return curves
