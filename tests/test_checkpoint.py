@@ -46,10 +46,10 @@ def evaluation(score, env_steps, seeds="eval"):
 def test_a_loaded_policy_is_the_trained_one(make_config, env_id, sections):
     result = saved(make_config, env_id, **sections)
     loaded = load("@last")
-    ours, theirs = result.policy.state_dict(), loaded.state_dict()
+    ours, theirs = result.policy.network.state_dict(), loaded.state_dict()
     assert set(ours) == set(theirs)
     assert all(torch.equal(ours[key], theirs[key]) for key in ours)
-    assert loaded.spaces == result.policy.spaces
+    assert loaded.spaces == result.policy.network.spaces
     assert not loaded.training
 
 
@@ -269,7 +269,7 @@ def test_a_save_that_fails_leaves_the_older_checkpoint(make_config, monkeypatch,
     with monkeypatch.context() as patch:
         patch.setattr("spotter.checkpoint.write_atomic", full)
         with pytest.raises(OSError, match="No space"):
-            Keeper(result.run, result.config.checkpoint).save(contents(result.policy, 999))
+            Keeper(result.run, result.config.checkpoint).save(contents(result.policy.network, 999))
     assert find("@last/@latest") == before
     load("@last/@latest")
     assert not (before.parent / "step-000000999").exists()

@@ -42,7 +42,7 @@ def test_learns_on_an_accelerator(make_config, device, algo, kind):
         device=device,
     )
     result = train(config)
-    assert next(result.policy.parameters()).device.type == device
+    assert next(result.policy.network.parameters()).device.type == device
     assert result.solved, f"score {result.score} of 8"
 
 

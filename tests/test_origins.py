@@ -58,7 +58,7 @@ def test_the_score_at_the_start_is_that_of_the_old_weights(make_config):
     with Evaluator(first.config) as evaluator:
         import spotter
 
-        again = evaluator.run(spotter.load(first.run.id), 0)
+        again = evaluator.run(spotter.load(first.run.id).network, 0)
     assert log.evaluations[0].scores == again.scores
 
 
@@ -76,7 +76,7 @@ def test_optimizer_memory_makes_a_difference(make_config):
     first, _ = trained(make_config)
     kept, _ = trained(make_config, fork(first.run.id), budget={"env_steps": 64})
     fresh, _ = trained(make_config, fork(first.run.id, True), budget={"env_steps": 64})
-    ours, theirs = kept.policy.state_dict(), fresh.policy.state_dict()
+    ours, theirs = kept.policy.network.state_dict(), fresh.policy.network.state_dict()
     assert not all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 

@@ -176,7 +176,7 @@ def test_an_interrupted_run_goes_on_as_if_never_stopped(make_config):
     assert again.run.id == stopped.run.id
     assert again.reason == whole.reason
     assert comparable(again.run) == comparable(whole.run)
-    ours, theirs = whole.policy.state_dict(), again.policy.state_dict()
+    ours, theirs = whole.policy.network.state_dict(), again.policy.network.state_dict()
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
     assert again.test.scores == whole.test.scores
 
@@ -293,19 +293,19 @@ def test_p35_loading_gives_a_new_policy_and_changes_none(make_config):
     result = trained(make_config)
     policy = spotter.load(f"{result.run.id}/@latest")
     assert not hasattr(policy, "load")
-    ours, theirs = policy.state_dict(), result.policy.state_dict()
+    ours, theirs = policy.network.state_dict(), result.policy.network.state_dict()
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
 def test_p15_statistics_stand_still_in_evaluation_and_come_back(make_config):
     normalised = {"policy": {"normalize_obs": "running"}, "eval": {"every_steps": 64}}
     result = trained(make_config, **normalised, budget={"env_steps": 128})
-    count = int(result.policy.state_dict()["inputs.obs.count"])
+    count = int(result.policy.network.state_dict()["inputs.obs.count"])
     assert count == result.env_steps, "only training steps were seen"
     again = validate(merge(result.config.as_data(), {"budget": {"env_steps": 256}}))
     assert again
     resumed = go_on(result.run.id, "budget.env_steps=256")
-    assert int(resumed.policy.state_dict()["inputs.obs.count"]) == 256
+    assert int(resumed.policy.network.state_dict()["inputs.obs.count"]) == 256
     assert select("@last").id == resumed.run.id
 
 

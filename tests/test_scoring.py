@@ -92,7 +92,7 @@ def test_a_run_with_async_evaluation_keeps_scores_with_their_weights(make_config
     with Evaluator(config) as evaluator:
         for event in scored:
             policy = spotter.load(f"{result.run.id}/step={event['env_steps']}")
-            again = evaluator.run(policy, 0)
+            again = evaluator.run(policy.network, 0)
             assert list(again.scores) == event["scores"], "the score of the weights it claims"
             step = checkpoint.find(f"{result.run.id}/step={event['env_steps']}")
             assert checkpoint.read_score(step)["scores"] == event["scores"]

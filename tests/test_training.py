@@ -167,7 +167,7 @@ def test_interrupt_ends_cleanly_with_the_policy(make_config):
     assert result.score is None
     assert result.env_steps == 64
     assert sink.closed
-    assert result.policy.act({"obs": torch.zeros(1, 4)}).action.shape == (1,)
+    assert result.policy.network.act({"obs": torch.zeros(1, 4)}).action.shape == (1,)
 
 
 def test_environments_whose_copies_are_alike_are_pointed_out(make_config):

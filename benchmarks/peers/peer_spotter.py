@@ -69,12 +69,14 @@ def main(**env: Any) -> None:
     """`env`: settings of the environment that are not the work's."""
     work, seed = arguments()
     meter = Meter(work, "spotter", "gymnasium", "torch", "numpy")
+    from spotter.predict import TrainedPolicy
     from spotter.training import Training
 
     with Training(configure(work, seed, **env)) as training:
+        policy = TrainedPolicy(training.policy, training.config.env)
 
         def act(obs: np.ndarray) -> Any:
-            return training.policy.act(obs, deterministic=True).action
+            return policy.predict(obs)[0]
 
         while training.env_steps < work.env_steps:
             meter.tick(training.step().env_steps, act)

@@ -7,12 +7,13 @@ config = spotter.resolve("CartPole-v1:ppo", budget={"env_steps": 50_000}).config
 import sys
 from typing import Any
 
+from spotter.checkpoint import find, read_config
 from spotter.checkpoint import load as _load
 from spotter.config import Resolved
 from spotter.config import resolve as _resolve
-from spotter.nets.actor_critic import Policy
 from spotter.origins import fork
 from spotter.origins import resume as _resume
+from spotter.predict import TrainedPolicy
 from spotter.rundir.frames import of_runs
 from spotter.rundir.registry import listing
 from spotter.rundir.run import Run, select
@@ -62,9 +63,9 @@ def _sinks(quiet: bool) -> tuple[Console, ...]:
     return () if quiet else (Console(),)
 
 
-def load(selector: str) -> Policy:
-    """The policy of a run, ready to `act`: `@last`, `@last/@latest`, `<id>/step=20224` …"""
-    return _load(selector)
+def load(selector: str) -> TrainedPolicy:
+    """The policy of a run, ready to `predict`: `@last`, `@last/@latest`, `<id>/step=20224` …"""
+    return TrainedPolicy(_load(selector), read_config(find(selector)).env)
 
 
 def runs() -> Any:

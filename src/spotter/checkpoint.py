@@ -22,6 +22,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from spotter.config import CheckpointConfig, PolicyConfig, RunConfig, recipes, validate
+from spotter.envs import space_data
 from spotter.nets.actor_critic import Policy
 from spotter.packing import pack, unpack
 from spotter.rundir.files import cannot_write, read_json, replace, write_atomic, write_json
@@ -180,6 +181,7 @@ def _write(step: Path, contents: Contents, game: Mapping[str, Any]) -> None:
             "env_steps": contents.env_steps,
             "observation": {path: asdict(leaf) for path, leaf in spaces.observation.items()},
             "action": asdict(spaces.action),
+            "spaces": space_data.pack(spaces.env) if spaces.env else None,
             "game": game,
             "trainer": trainer,
         },
@@ -322,7 +324,9 @@ def read_score(step: Path) -> dict[str, Any] | None:
 
 def _spaces(state: dict[str, Any]) -> Spaces:
     leaves = {path: Leaf(**_tuples(leaf)) for path, leaf in state["observation"].items()}
-    return Spaces(leaves, ActionSpec(**_tuples(state["action"])))
+    kept = state.get("spaces")
+    env = space_data.unpack(kept) if kept else None
+    return Spaces(leaves, ActionSpec(**_tuples(state["action"])), env)
 
 
 def _tuples(data: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from time import perf_counter
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
-import torch
 
 from spotter import checkpoint, seeding
 from spotter.config import RunConfig, changed, validate
@@ -22,8 +21,9 @@ from spotter.envs.fingerprint import facts, fingerprint, protocol_name, unlike_a
 from spotter.envs.make import make_vector
 from spotter.envs.slices import Buffers
 from spotter.envs.vector import VectorEnv
-from spotter.fast.network import choose_engine, twin
+from spotter.fast.network import choose_engine
 from spotter.nets.actor_critic import Policy
+from spotter.predict import Chooser
 from spotter.rundir.compare import unlike_terms
 from spotter.types import (
     CERTIFICATE_FORMAT,
@@ -149,21 +149,8 @@ class Evaluator:
 
 def actor(policy: Policy, seed: int, deterministic: bool) -> Callable[[Buffers], Array]:
     """From what copies show to what they shall do, by the policy's own engine."""
-    device = next(policy.parameters()).device
-    generator = torch.Generator(device=device).manual_seed(seed)
-    network = twin(policy)
-
-    def act(buffers: Buffers) -> Array:
-        if network is not None:
-            x = network.inputs(buffers.obs)
-            noise = None if deterministic else network.draw(1, len(x), generator)[0]
-            return network.choose(x, buffers.mask, noise)
-        obs = {path: torch.from_numpy(leaf).to(device) for path, leaf in buffers.obs.items()}
-        mask = None if buffers.mask is None else torch.from_numpy(buffers.mask).to(device)
-        action: Array = policy.act(obs, mask, generator, deterministic).action.cpu().numpy()
-        return action
-
-    return act
+    choose = Chooser(policy, seed)
+    return lambda buffers: choose(buffers.obs, buffers.mask, deterministic)
 
 
 class _FirstEpisodes:

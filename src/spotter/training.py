@@ -34,6 +34,7 @@ from spotter.metrics.alerts import Watcher
 from spotter.metrics.spec import Catalogue
 from spotter.nets.actor_critic import Policy, has_images
 from spotter.origins import Fork, Origin, Resume
+from spotter.predict import TrainedPolicy
 from spotter.recorder import Ending, Recorder, Sink, Start
 from spotter.rewards import RewardMixer
 from spotter.rollout import Rollout
@@ -184,8 +185,8 @@ class Result:
 
     config: RunConfig
     run: Run | None
-    policy: Policy
-    """The weights that were scored."""
+    policy: TrainedPolicy
+    """The weights that were scored; `predict` plays them."""
     reason: Reason
     test: Evaluation | None
     env_steps: int
@@ -354,7 +355,7 @@ def _result(loop: Loop, seconds: float) -> Result:
     return Result(
         config=training.config,
         run=loop.run,
-        policy=training.policy,
+        policy=TrainedPolicy(training.policy, training.config.env),
         reason=reason,
         test=test,
         env_steps=training.env_steps,

@@ -12,12 +12,15 @@ No torch here: run readers, the command line and servers import this file.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from spotter.intervals import Interval, interval
+
+if TYPE_CHECKING:
+    from gymnasium.spaces import Space
 
 Array = npt.NDArray[np.generic]
 Obs = dict[str, Array]
@@ -77,11 +80,21 @@ class ActionSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class EnvSpaces:
+    """What the environment itself takes and gives, after its wrappers; see envs/spaces.py."""
+
+    observation: "Space[Any]"
+    action: "Space[Any]"
+
+
+@dataclass(frozen=True, slots=True)
 class Spaces:
     """What a policy is built from."""
 
     observation: Mapping[str, Leaf]
     action: ActionSpec
+    env: EnvSpaces | None = field(default=None, compare=False)
+    """The other side of the border; None in checkpoints written before it was kept."""
 
 
 @dataclass(frozen=True, slots=True)

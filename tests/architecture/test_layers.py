@@ -10,7 +10,7 @@ LAYERS = {
     "intervals",
     1: "config plugins door",
     2: "envs nets",
-    3: "rollout collector rewards optim fast diagnosis transfer devices",
+    3: "rollout collector rewards optim fast predict diagnosis transfer devices",
     4: "algos",
     5: "recorder checkpoint evaluate scoring origins interventions blackbox sinks display rundir "
     "video",

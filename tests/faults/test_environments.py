@@ -47,7 +47,7 @@ def test_training_survives_and_tells(make_config, backend, failure):
     lost = 1 if backend == "sync" or failure == "raises" else 2  # a worker takes its copies along
     assert rows[0]["rollout/lost"] == lost / (COPIES * STEPS)
     assert rows[1]["rollout/lost"] == 0
-    assert all(torch.isfinite(value).all() for value in result.policy.state_dict().values())
+    assert all(torch.isfinite(value).all() for value in result.policy.network.state_dict().values())
     (folder,) = (result.run.folder / "blackbox").iterdir()
     verdict = blackbox.replay(folder, 5.0)
     assert verdict.reproduced, verdict.sentence

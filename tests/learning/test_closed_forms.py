@@ -84,7 +84,7 @@ def test_a_convolutional_policy_learns_from_pixels(make_config):
         budget={"env_steps": 6000},
     )
     result = train(config)
-    assert result.policy.spaces.observation["obs"].shape == (2, 36, 36)
+    assert result.policy.network.spaces.observation["obs"].shape == (2, 36, 36)
     assert result.solved, f"score {result.score} of 8"
 
 

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 
@@ -153,31 +152,3 @@ def test_activations_come_after_the_activation_function():
     layers = policy.activations({"obs": torch.randn(32, 4)})
     assert [tuple(layer.shape) for layer in layers] == [(32, 16)] * 4
     assert all(layer.min() >= 0 for layer in layers)
-
-
-def test_a_policy_acts_on_what_an_environment_returns(make_config):
-    from spotter.training import Training
-
-    with Training(make_config("CartPole-v1")) as training:
-        policy = training.policy
-    one, many = np.ones(4), np.ones((3, 4), np.float32)
-    single = policy.act(one, deterministic=True).action
-    assert single.shape == ()
-    assert int(single) in (0, 1)
-    assert policy.act(many, deterministic=True).action.tolist() == [int(single)] * 3
-    assert policy.act({"obs": many}, deterministic=True).action.shape == (3,)
-    assert policy.act(one.tolist(), deterministic=True).action == single
-    expected = policy.act({"obs": torch.ones(1, 4)}, deterministic=True)
-    assert expected.action[0] == single
-    with pytest.raises(UserError, match=r"obs should have shape \[4\], not \[5\]"):
-        policy.act(np.ones(5))
-    with pytest.raises(UserError, match="this policy observes obs, not pixels"):
-        policy.act({"pixels": one})
-
-
-def test_a_policy_acts_on_a_discrete_observation(make_config):
-    from spotter.training import Training
-
-    with Training(make_config("FrozenLake-v1")) as training:
-        assert training.policy.act(3).action.shape == ()
-        assert training.policy.act(np.array([3, 4])).action.shape == (2,)

@@ -18,7 +18,6 @@ from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium import spaces as gs
 
 from spotter import plugins
 from spotter.config import EnvConfig, RewardConfig
@@ -28,7 +27,7 @@ from spotter.envs.layout import Layout, assemble
 from spotter.envs.logbook import UNKNOWN, next_seed
 from spotter.envs.signals.base import Kind
 from spotter.envs.slices import EnvError
-from spotter.envs.spaces import describe
+from spotter.envs.spaces import ActionCodec, describe
 from spotter.envs.vector import Note
 from spotter.types import Episode, Fault, Tape, UserError
 
@@ -75,7 +74,7 @@ class PoolVector:
         single = family(env).make(env)
         self.count = count
         self.spaces = describe(single.observation_space, single.action_space)
-        self._decode = _Decoder(single.action_space)
+        self._decode = ActionCodec(single.action_space).decode_batch
         self._limit = _limit(single)
         single.close()
         self.signal_kinds: tuple[Kind, ...] = ()
@@ -185,22 +184,6 @@ class PoolVector:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-
-class _Decoder:
-    """[N, …] of the action buffer as EnvPool wants it: Box actions scaled to their bounds."""
-
-    def __init__(self, space: gs.Space[Any]) -> None:
-        self._box = isinstance(space, gs.Box)
-        if isinstance(space, gs.Box):
-            self._centre = (space.low.astype(np.float64) + space.high) / 2
-            self._radius = (space.high.astype(np.float64) - space.low) / 2
-
-    def __call__(self, action: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        if not self._box:
-            return action
-        scaled: npt.NDArray[np.float64] = self._centre + self._radius * action.clip(-1.0, 1.0)
-        return scaled.astype(np.float32)
 
 
 def _limit(env: Env) -> int:

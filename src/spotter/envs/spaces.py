@@ -1,17 +1,18 @@
-"""Gymnasium spaces as flat leaves: what policies are built from, what buffers are made of.
+"""The border between an environment and a policy: Gymnasium spaces as flat leaves, and back.
 
 Observations of any nesting become one array per leaf, keyed by path (`obs`, `camera/left`, `0`).
-Images become channels-first. Box actions are in [-1, 1] on the policy's side and scaled to the
-space's finite bounds here.
+Images become channels-first, whole numbers count from 0. Box actions are in [-1, 1] on the policy's
+side and scaled to the space's finite bounds here. Back-ends convert one observation and one action
+at a time, `policy.predict` single ones or batches, both by the functions of this file.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces as gs
 
-from spotter.types import ActionSpec, Array, Leaf, Obs, Spaces, UserError
+from spotter.types import ActionSpec, Array, EnvSpaces, Leaf, Obs, Spaces, UserError
 
 _UNBOUNDED = 1e6  # Gymnasium writes "no bound" as inf or as the largest float
 
@@ -19,7 +20,7 @@ _UNBOUNDED = 1e6  # Gymnasium writes "no bound" as inf or as the largest float
 def describe(observation: gs.Space[Any], action: gs.Space[Any]) -> Spaces:
     """The policy's view of a pair of spaces; an unsupported one is a `UserError`."""
     leaves = {path: _leaf(space) for path, space, _ in _flatten(observation)}
-    return Spaces(observation=leaves, action=_action(action))
+    return Spaces(leaves, _action(action), EnvSpaces(observation, action))
 
 
 def _flatten(
@@ -60,9 +61,8 @@ def _leaf(space: gs.Space[Any]) -> Leaf:
 
 
 def _box_leaf(space: gs.Box) -> Leaf:
-    is_picture = len(space.shape) == 3 or (len(space.shape) == 2 and space.dtype == np.uint8)
-    if is_picture:
-        shape = _channels_first(np.empty(space.shape, dtype=np.bool_)).shape
+    if _is_image(space):
+        shape = _channels_first(space)(np.empty(space.shape, dtype=np.bool_)).shape
         return Leaf("image", shape, "uint8" if space.dtype == np.uint8 else "float32")
     low, high = space.low.ravel(), space.high.ravel()
     return Leaf(
@@ -74,11 +74,20 @@ def _box_leaf(space: gs.Box) -> Leaf:
     )
 
 
-def _channels_first(image: Array) -> Array:
-    """[H, W], [H, W, C] or [C, H, W] as [C, H, W]; channels are the shorter outer axis."""
-    if image.ndim == 2:
-        return image[None]
-    return image if image.shape[0] < image.shape[2] else np.moveaxis(image, -1, 0)
+def _is_image(space: gs.Box) -> bool:
+    return len(space.shape) == 3 or (len(space.shape) == 2 and space.dtype == np.uint8)
+
+
+def _channels_first(space: gs.Box) -> Callable[[Any], Any]:
+    """From […, H, W], […, H, W, C] or […, C, H, W] to […, C, H, W].
+
+    Channels are the shorter of the outer axes.
+    """
+    if len(space.shape) == 2:
+        return lambda image: image[..., None, :, :]
+    if space.shape[0] < space.shape[2]:
+        return lambda image: image
+    return lambda image: np.moveaxis(image, -1, -3)
 
 
 def _action(space: gs.Space[Any]) -> ActionSpec:
@@ -97,65 +106,170 @@ def _action(space: gs.Space[Any]) -> ActionSpec:
     )
 
 
+# --- observations --------------------------------------------------------------------------------
+
+
 class ObsCodec:
-    """Writes one environment's observation into row `row` of leaf buffers."""
+    """From what an environment shows to the leaves a policy sees."""
 
     def __init__(self, space: gs.Space[Any]) -> None:
-        self._writers = [
-            (path, get, _encoder(leaf_space)) for path, leaf_space, get in _flatten(space)
+        self._leaves = [
+            (path, get, leaf_space, _encoder(leaf_space))
+            for path, leaf_space, get in _flatten(space)
         ]
+        self._writers = [(path, get, encode) for path, get, _, encode in self._leaves]
 
     def write(self, obs: Any, buffers: Obs, row: int) -> None:
+        """One observation into row `row` of leaf buffers."""
         for path, get, encode in self._writers:
             buffers[path][row] = encode(get(obs))
 
+    def batch(self, obs: Any) -> tuple[Obs, bool]:
+        """Leaves with a batch axis, and whether it had to be added.
+
+        A batch is what Gymnasium's vector environments return: every leaf with one axis in front.
+        """
+        leaves: Obs = {}
+        sizes: dict[str, int | None] = {}
+        for path, get, space, encode in self._leaves:
+            array = _as_array(path, space, _picked(path, get, obs))
+            depth = array.ndim - len(space.shape or ())
+            sizes[path] = len(array) if depth else None
+            _check_range(path, space, array)
+            encoded = np.asarray(encode(array if depth else array[None]), _leaf(space).dtype)
+            leaves[path] = np.ascontiguousarray(encoded)
+        if len(set(sizes.values())) > 1:
+            said = ", ".join(f"{path} {size or 'single'}" for path, size in sizes.items())
+            raise UserError(f"the leaves of this observation are not one batch: {said}")
+        return leaves, None in sizes.values()
+
+
+def _picked(path: str, get: Callable[[Any], Any], obs: Any) -> Any:
+    try:
+        return get(obs)
+    except (LookupError, TypeError) as error:
+        there = f"; it has {', '.join(map(str, obs))}" if isinstance(obs, Mapping) else ""
+        raise UserError(f"the observation has no {path}{there}") from error
+
+
+def _as_array(path: str, space: gs.Space[Any], value: Any) -> Array:
+    """One value of a leaf space, or one axis of them."""
+    shape = space.shape or ()
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise UserError(f"{path} should have shape {list(shape)}: {error}") from error
+    depth = array.ndim - len(shape)
+    if depth not in (0, 1) or array.shape[depth:] != shape:
+        raise UserError(
+            f"{path} should have shape {list(shape)}, or one axis more for a batch, "
+            f"not {list(array.shape)}"
+        )
+    if array.dtype.kind not in "biuf":
+        raise UserError(f"{path} should hold numbers, not {array.dtype}")
+    return array
+
+
+def _check_range(path: str, space: gs.Space[Any], array: Array) -> None:
+    """Whole numbers outside their space have no code."""
+    if isinstance(space, gs.Discrete | gs.MultiDiscrete):
+        count = space.n if isinstance(space, gs.Discrete) else space.nvec
+        inside: Any = (array >= space.start) & (array < space.start + count)
+        if array.dtype.kind not in "biu" or not inside.all():
+            raise UserError(f"{path} should be in {space}, not {array.tolist()}")
+
 
 def _encoder(space: gs.Space[Any]) -> Callable[[Any], Any]:
-    leaf = _leaf(space)
+    """From the value of a leaf space to the policy's leaf; leading axes stay in front."""
     if isinstance(space, gs.Discrete):
         start = int(space.start)
         return (lambda x: x - start) if start else (lambda x: x)
     if isinstance(space, gs.MultiDiscrete):
-        begin = space.start
-        return lambda x: (np.asarray(x) - begin).ravel()
-    if leaf.kind == "image":
-        return _channels_first
-    if len(space.shape or ()) == 1:
+        begin, flat = space.start, _flattener(space.nvec.ndim)
+        return lambda x: flat(np.asarray(x) - begin)
+    if isinstance(space, gs.Box) and _is_image(space):
+        return _channels_first(space)
+    return _flattener(len(space.shape or ()))
+
+
+def _flattener(axes: int) -> Callable[[Any], Any]:
+    """The last `axes` axes as one."""
+    if axes == 1:
         return lambda x: x
-    return lambda x: np.asarray(x).ravel()
+
+    def flat(x: Any) -> Any:
+        array = np.asarray(x)
+        return array.reshape(*array.shape[: array.ndim - axes], -1)
+
+    return flat
+
+
+# --- actions -------------------------------------------------------------------------------------
 
 
 class ActionCodec:
-    """Turns a row of the action buffer into what the environment's `step` expects."""
+    """From the policy's action to what the environment's `step` expects."""
+
+    decode: Callable[[Any], Any]
+    """A row of the action buffer."""
+    decode_batch: Callable[[Any], Any]
+    """[B, …] of them."""
 
     def __init__(self, space: gs.Space[Any]) -> None:
-        self.decode: Callable[[Any], Any]
         if isinstance(space, gs.Discrete):
-            start = int(space.start)
+            start, dtype = int(space.start), space.dtype
             self.decode = lambda a: int(a) + start
-        elif isinstance(space, gs.MultiDiscrete):
-            shape, begin = space.nvec.shape, space.start
-            self.decode = lambda a: a.reshape(shape) + begin
+            self.decode_batch = lambda a: (a + start if start else a).astype(dtype, copy=False)
+            return
+        if isinstance(space, gs.MultiDiscrete):
+            self.decode = _shaped(space, lambda a: a + space.start.ravel())
         elif isinstance(space, gs.MultiBinary):
-            binary_shape = space.shape
-            self.decode = lambda a: a.reshape(binary_shape).astype(np.int8)
+            self.decode = _shaped(space, lambda a: a)
         else:
             assert isinstance(space, gs.Box)
-            self.decode = _box_decoder(space)
+            self.decode = _shaped(space, _scaler(space))
+        self.decode_batch = self.decode
 
 
-def _box_decoder(space: gs.Box) -> Callable[[Any], Any]:
-    low, high = space.low.ravel().astype(np.float64), space.high.ravel().astype(np.float64)
-    bounded = (np.abs(low) < _UNBOUNDED) & (np.abs(high) < _UNBOUNDED)
-    centre = np.where(bounded, (low + high) / 2, 0.0)
-    radius = np.where(bounded, (high - low) / 2, 1.0)
-    limit = np.where(bounded, 1.0, np.inf)
+def _shaped(space: gs.Space[Any], convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The last axis in the shape of the space, and all of it in its dtype."""
+    shape, dtype = space.shape or (), space.dtype
 
     def decode(action: Any) -> Any:
-        scaled = centre + radius * np.clip(action, -limit, limit)
-        return np.clip(scaled, low, high).reshape(space.shape).astype(space.dtype)
+        lead = action.shape[:-1]
+        return convert(action).reshape(lead + shape).astype(dtype, copy=False)
 
     return decode
+
+
+def _scaler(space: gs.Box) -> Callable[[Any], Any]:
+    """[-1, 1] to the finite bounds; nothing leaves the space."""
+    low, high = space.low.ravel().astype(np.float64), space.high.ravel().astype(np.float64)
+    centre, radius = box_scale(space)
+    limit = np.where(_bounded(space), 1.0, np.inf)
+
+    def scale(action: Any) -> Any:
+        return np.clip(centre + radius * np.clip(action, -limit, limit), low, high)
+
+    return scale
+
+
+def box_scale(space: gs.Box) -> tuple[Array, Array]:
+    """Centre and radius by which the policy's [-1, 1] becomes the environment's units."""
+    low, high = space.low.ravel().astype(np.float64), space.high.ravel().astype(np.float64)
+    bounded = _bounded(space)
+    with np.errstate(invalid="ignore"):
+        centre = np.where(bounded, (low + high) / 2, 0.0)
+        radius = np.where(bounded, (high - low) / 2, 1.0)
+    return centre, radius
+
+
+def _bounded(space: gs.Box) -> Array:
+    low, high = space.low.ravel(), space.high.ravel()
+    return np.asarray((np.abs(low) < _UNBOUNDED) & (np.abs(high) < _UNBOUNDED))
+
+
+# --- masks ---------------------------------------------------------------------------------------
 
 
 def encode_mask(mask: Any) -> Array:
@@ -163,3 +277,27 @@ def encode_mask(mask: Any) -> Array:
     if isinstance(mask, tuple | list):
         mask = np.concatenate([np.asarray(part).ravel() for part in mask])
     return np.asarray(mask).ravel().astype(np.bool_)
+
+
+def encode_masks(mask: Any, rows: int | None, action: ActionSpec) -> Array:
+    """[rows, entries] for a batch of observations; one row where `rows` is None."""
+    size = action.mask_size
+    if not size:
+        raise UserError("Box actions have no masks; leave mask out")
+    try:
+        if rows is None:
+            array = encode_mask(mask)[None]
+        elif isinstance(mask, tuple):
+            array = np.concatenate([np.asarray(part).reshape(rows, -1) for part in mask], axis=1)
+        else:
+            array = np.asarray(mask)
+    except ValueError:
+        array = np.empty(0)
+    if array.shape != (rows or 1, size):
+        each = "" if rows is None else f" for each of {rows} observations"
+        raise UserError(f"mask should have {size} entries{each}, not shape {list(np.shape(mask))}")
+    valid = array.astype(np.bool_)
+    parts = np.split(valid, np.cumsum(action.nvec)[:-1], axis=1) if action.nvec else []
+    if not all(part.any(1).all() for part in parts):
+        raise UserError("mask leaves no valid action")
+    return valid

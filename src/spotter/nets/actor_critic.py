@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -18,7 +17,7 @@ from spotter.config import PolicyConfig
 from spotter.nets.heads import Distribution, Head
 from spotter.nets.layers import ACTIVATIONS, initialized, trunk
 from spotter.nets.normalize import BoundsNorm, RunningNorm, ValueNorm
-from spotter.types import Leaf, Spaces, UserError
+from spotter.types import Leaf, Spaces
 
 TensorObs = Mapping[str, Tensor]
 _BY_SIZE = ((3, "mlp"), (16, "small_cnn"), (36, "impala_cnn"))
@@ -61,39 +60,18 @@ class Policy(nn.Module):
     @torch.inference_mode()
     def act(
         self,
-        obs: Any,
+        obs: TensorObs,
         mask: Tensor | None = None,
         generator: torch.Generator | None = None,
         deterministic: bool = False,
     ) -> Acted:
-        """Choose actions for [B, …] tensors by leaf; anything an environment returns will do, too.
+        """Choose actions for [B, …] tensors by leaf.
 
-        A single observation gets a single action. Box actions are in [-1, 1] where bounds are.
+        Box actions are in [-1, 1] where bounds are; `predict` converts from and to an environment.
         """
-        if not (isinstance(obs, Mapping) and isinstance(next(iter(obs.values())), Tensor)):
-            batch, is_single = self._batch(obs)
-            acted = self.act(batch, mask, generator, deterministic)
-            return Acted(acted.action[0], acted.log_prob[0], acted.value[0]) if is_single else acted
         distribution, value = self(obs, mask)
         action = distribution.mode() if deterministic else distribution.sample(generator)
         return Acted(action, distribution.log_prob(action), value)
-
-    def _batch(self, obs: Any) -> tuple[dict[str, Tensor], bool]:
-        """Arrays as tensors with a batch axis, and whether it had to be added."""
-        named = obs if isinstance(obs, Mapping) else {"obs": obs}
-        if set(named) != set(self.spaces.observation):
-            raise UserError(
-                f"this policy observes {', '.join(self.spaces.observation)}, not {', '.join(named)}"
-            )
-        device = next(self.parameters()).device
-        batch: dict[str, Tensor] = {}
-        for path, leaf in self.spaces.observation.items():
-            x = torch.as_tensor(np.asarray(named[path]), dtype=getattr(torch, leaf.dtype))
-            missing = len(leaf.shape) + 1 - x.dim()
-            if missing not in (0, 1) or tuple(x.shape[1 - missing :]) != leaf.shape:
-                raise UserError(f"{path} should have shape {list(leaf.shape)}, not {list(x.shape)}")
-            batch[path] = (x.unsqueeze(0) if missing else x).to(device)
-        return batch, bool(missing)
 
     def evaluate(self, obs: TensorObs, action: Tensor, mask: Tensor | None = None) -> Evaluated:
         distribution, value = self(obs, mask)
