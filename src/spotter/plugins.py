@@ -43,7 +43,8 @@ _SUPPORT: Final = {
     "envs": {
         *("ale", "base", "batch", "buffers", "checkup", "doom", "emulator", "fingerprint"),
         *("grade", "layout", "logbook", "make", "meter", "naming", "native", "pool", "process"),
-        *("slices", "spaces", "tape", "vector", "watchdog", "worker", "wrappers", "signals"),
+        *("slices", "space_data", "spaces", "tape", "vector", "watchdog", "worker", "wrappers"),
+        *("signals", "contract"),
     },
     "nets": {"actor_critic", "heads", "layers", "normalize"},
     "wrappers": {"base"},
