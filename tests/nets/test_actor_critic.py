@@ -5,8 +5,10 @@ import math
 import pytest
 import torch
 
+from spotter import functional as F
 from spotter.config import PolicyConfig
 from spotter.nets.actor_critic import Policy
+from spotter.nets.impala_cnn import Residual
 from spotter.types import ActionSpec, Leaf, Spaces, UserError
 
 LEAVES = {
@@ -152,3 +154,23 @@ def test_activations_come_after_the_activation_function():
     layers = policy.activations({"obs": torch.randn(32, 4)})
     assert [tuple(layer.shape) for layer in layers] == [(32, 16)] * 4
     assert all(layer.min() >= 0 for layer in layers)
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_activations_inside_residual_blocks_count(activation):
+    """Twelve in the six blocks, one behind them, one in the trunk."""
+    torch.manual_seed(0)
+    spaces = Spaces({"obs": LEAVES["small image"]}, ACTIONS[0])
+    policy = Policy(spaces, PolicyConfig(encoder="impala_cnn", activation=activation))
+    obs = {"obs": example(LEAVES["small image"], 32)}
+    alive = policy.activations(obs)
+    assert len(alive) == 14
+    assert F.dead_fraction(alive) < 0.4
+    with torch.no_grad():
+        for block in policy.actor.encoders[0]:
+            if isinstance(block, Residual):
+                block.body[1].bias.fill_(-1e6)
+    dead = policy.activations(obs)
+    assert F.dead_fraction(dead[1:12:2]) == 1.0
+    assert F.dead_fraction(dead) > F.dead_fraction(alive) + 0.2
+    assert not any(module._forward_hooks for module in policy.modules()), "nothing stays behind"

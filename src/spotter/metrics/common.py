@@ -225,7 +225,7 @@ _LEARNING = (
     MetricSpec("grad/*", "gradient norm of one part, after clipping", low=0, priority=76),
     MetricSpec(
         "net/dead_units",
-        "share of units that no longer react",
+        "share of units that no longer react, residual blocks included",
         better="low",
         low=0,
         high=1,

@@ -213,19 +213,18 @@ class Body(nn.Module):
         return encoded[0] if len(encoded) == 1 else torch.cat(encoded, -1)
 
     def activations(self, inputs: dict[str, Tensor]) -> list[Tensor]:
-        kinds = tuple(ACTIVATIONS.values())
-        found: list[Tensor] = []
-        encoded: list[Tensor] = []
-        for path, encoder in zip(self._paths, self.encoders, strict=True):
-            x = inputs[path]
-            for layer in encoder if isinstance(encoder, nn.Sequential) else [encoder]:
-                x = layer(x)
-                found += [x] if isinstance(layer, kinds) else []
-            encoded.append(x)
-        x = torch.cat(encoded, -1)
-        for layer in self.trunk:
-            x = layer(x)
-            found += [x] if isinstance(layer, kinds) else []
+        """Outputs of every activation, also of those inside blocks, in the order of computing."""
+        kinds, found = tuple(ACTIVATIONS.values()), list[Tensor]()
+        hooks = [
+            module.register_forward_hook(lambda _module, _inputs, output: found.append(output))
+            for module in self.modules()
+            if isinstance(module, kinds)
+        ]
+        try:
+            self(inputs)
+        finally:
+            for hook in hooks:
+                hook.remove()
         return found
 
 
