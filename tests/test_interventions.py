@@ -4,7 +4,7 @@ import pytest
 
 from spotter.checkpoint import find_in
 from spotter.config import resolve
-from spotter.interventions import Interventions
+from spotter.interventions import Interventions, changed
 from spotter.metrics import common
 from spotter.metrics.alerts import Alert
 from spotter.metrics.spec import Catalogue
@@ -33,7 +33,7 @@ def test_nothing_is_done_unless_asked(make_config):
 
 
 @pytest.mark.parametrize("action", ["stop", "snapshot", "lower_lr"])
-def test_an_alert_does_what_the_config_says_once(make_config, action):
+def test_an_alert_does_what_the_config_says_when_it_rises(make_config, action):
     config = config_with(make_config, alerts={"actions": {"kl-high": action}})
     interventions = Interventions(config, CATALOGUE)
     assert interventions.after(row(1, 1.0, "nan"), config) == []
@@ -44,6 +44,32 @@ def test_an_alert_does_what_the_config_says_once(make_config, action):
     else:
         assert deed.kind == action
     assert interventions.after(row(3, 1.0, "kl-high"), config) == []
+
+
+def test_lower_lr_acts_as_often_as_its_alert_comes_back(make_config):
+    config = config_with(make_config, alerts={"actions": {"kl-high": "lower_lr"}})
+    interventions = Interventions(config, CATALOGUE)
+    fired = ["kl-high", "kl-high", "", "kl-high", "", "", "kl-high", "kl-high"]
+    rates = []
+    for update, name in enumerate(fired, 1):
+        for deed in interventions.after(row(update, 1.0, *filter(None, [name])), config):
+            config = changed(config, deed.setting, deed.value)
+            rates.append(deed.value)
+        restored = Interventions(config, CATALOGUE)  # as a resume after every row
+        restored.restore(interventions.state())
+        interventions = restored
+    assert rates == pytest.approx([1.5e-4, 7.5e-5, 3.75e-5])
+
+
+def test_a_checkpoint_of_before_alerts_could_come_back(make_config):
+    config = config_with(make_config, alerts={"actions": {"kl-high": "lower_lr"}})
+    interventions = Interventions(config, CATALOGUE)
+    state = interventions.state()
+    del state["firing"]
+    interventions.restore({**state, "done": ["kl-high"]})
+    assert interventions.after(row(1, 1.0, "kl-high"), config) == []
+    interventions.after(row(2), config)
+    assert interventions.after(row(3, 1.0, "kl-high"), config)
 
 
 def test_what_was_done_survives_a_resume(make_config):

@@ -37,7 +37,8 @@ class Interventions:
 
     def __init__(self, config: RunConfig, catalogue: Catalogue) -> None:
         self._actions = config.alerts.actions
-        self._done: set[str] = set()
+        self._firing: frozenset[str] = frozenset()
+        """Alerts of the row before: one acts when it rises, not while it lasts."""
         self._changed: dict[str, Any] = {}
         self._plateau_config = config.plateau
         self._plateau: Plateau | None = None
@@ -49,14 +50,15 @@ class Interventions:
 
     def after(self, row: Row, config: RunConfig) -> list[Deed]:
         """What is to be done about this row."""
-        deeds = [deed for alert in row.alerts for deed in self._on_alert(alert.id, config)]
+        before, self._firing = self._firing, frozenset(alert.id for alert in row.alerts)
+        risen = sorted(self._firing - before)
+        deeds = [deed for alert in risen for deed in self._on_alert(alert, config)]
         return deeds + self._on_plateau(row, config)
 
     def _on_alert(self, alert: str, config: RunConfig) -> list[Deed]:
         action = self._actions.get(alert)
-        if action is None or alert in self._done:
+        if action is None:
             return []
-        self._done.add(alert)
         why = f"alert {alert}"
         if action == "lower_lr":
             return [self._change("algo.lr", lambda lr: lr * _LOWER_LR, config, why)]
@@ -92,7 +94,7 @@ class Interventions:
 
     def state(self) -> dict[str, Any]:
         return {
-            "done": sorted(self._done),
+            "firing": sorted(self._firing),
             "changed": self._changed,
             "before": self._before,
             "plateau": self._plateau.state() if self._plateau else None,
@@ -100,7 +102,8 @@ class Interventions:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self._done = set(state["done"])
+        # older checkpoints hold every alert that ever fired: quiet ones leave with the next row
+        self._firing = frozenset(state.get("firing", state.get("done", ())))
         self._changed = dict(state["changed"])
         self._before = dict(state["before"])
         plan = self._plateau_config

@@ -377,10 +377,11 @@ def test_alerts_are_counted_by_the_run_itself(usual):
     usual.event("alerts", {"counts": counts})
     facts = gather(usual)
     assert [(a.id, a.updates, a.share) for a in facts.alerts] == [
-        ("not-finite", 1, 0.001),
         ("kl-high", 12, 0.4),
+        ("not-finite", 1, 0.001),
     ]
     seen, text = report(usual)
+    assert "not-finite, kl-high" in seen.text, "the most serious ones are named at the top"
     for words in (
         "12 updates, 40 % of all",
         "Try: lower algo.lr.",

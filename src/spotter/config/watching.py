@@ -70,7 +70,7 @@ class AlertsConfig(Settings):
 
     ignore: tuple[str, ...] = Field((), strict=False, description="Ids of alerts to silence.")
     actions: dict[str, Literal["stop", "snapshot", "lower_lr"]] = Field(
-        {}, description="Alert id -> what to do when it fires first; nothing unless written here."
+        {}, description="Alert id -> what to do each time it comes up; nothing unless written here."
     )
 
 

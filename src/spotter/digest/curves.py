@@ -9,6 +9,7 @@ from spotter.digest.budget import Line, Section
 from spotter.digest.facts import Facts
 from spotter.digest.text import WIDTH, short, spark
 from spotter.display.words import count, plural
+from spotter.metrics.rules import urgency
 from spotter.rundir.trend import Trend, trend
 
 _MOST: Final = 24
@@ -61,7 +62,7 @@ def section(facts: Facts) -> Section:
 
 def _ordered(facts: Facts) -> Iterator[str]:
     """Those that vary or broke; each once."""
-    named = [alert.metric for alert in facts.alerts]
+    named = [one.metric for one in sorted(facts.alerts, key=lambda one: urgency(one.level))]
     broken = [key for key in facts.history.keys if facts.history.broken(key).size]
     shown = sorted(
         (key for key in facts.history.keys if facts.spec(key).shown),

@@ -19,7 +19,6 @@ from spotter.types import UserError
 
 _ALERTS: Final = re.compile(rb'"alerts": ?\[([^\]]*)\]')
 _NAME: Final = re.compile(rb'"([^"]+)"')
-_LEVELS: Final = ("critical", "warning", "info")
 
 
 @dataclass(frozen=True)
@@ -144,7 +143,7 @@ def _scores(run: Run) -> Iterator[Score]:
 
 
 def _alerts(run: Run, events: Sequence[Mapping[str, Any]]) -> list[Alert]:
-    """Each rule once, the gravest first; rows say in how many updates it held."""
+    """Each rule once, sorted by id; rows say in how many updates it held."""
     raised: dict[str, Mapping[str, Any]] = {}
     first: dict[str, Any] = {}
     for event in events:
@@ -154,7 +153,7 @@ def _alerts(run: Run, events: Sequence[Mapping[str, Any]]) -> list[Alert]:
         raised |= {str(each.get("id")): each for each in told if isinstance(each, Mapping)}
     updates = _counted(run) if raised else Counter()
     found = [_alert(name, entry, updates[name], first.get(name)) for name, entry in raised.items()]
-    return sorted(found, key=lambda alert: (_urgency(alert.level), -alert.updates, alert.id))
+    return sorted(found, key=lambda alert: alert.id)
 
 
 def _counted(run: Run) -> Counter[str]:
@@ -181,10 +180,6 @@ def _alert(name: str, entry: Mapping[str, Any], updates: int, first: Any) -> Ale
         updates=int(entry.get("updates") or updates),
         first=first if isinstance(first, int) else None,
     )
-
-
-def _urgency(level: str) -> int:
-    return _LEVELS.index(level) if level in _LEVELS else len(_LEVELS)
 
 
 def _neighbours(run: Run) -> Sequence[Info]:

@@ -11,6 +11,7 @@ from spotter.digest.facts import Alert, Facts, Score
 from spotter.digest.text import WIDTH, short, spark
 from spotter.display.events import sentence
 from spotter.display.words import count, duration, number, plural, share
+from spotter.metrics.rules import urgency
 from spotter.rundir import story
 
 _EVALUATIONS: Final = 12
@@ -119,7 +120,7 @@ def _evaluation(one: Score) -> str:
 
 
 def alerts(facts: Facts) -> Section:
-    lines = [Line(_alert(facts, alert), rank) for rank, alert in enumerate(facts.alerts)]
+    lines = [Line(_alert(facts, alert), urgency(alert.level)) for alert in facts.alerts]
     return Section("## Alerts", lines or [Line("None fired.")], what="alerts", importance=65)
 
 

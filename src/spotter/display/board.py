@@ -11,6 +11,7 @@ from typing import Final
 
 from spotter.display.series import Series
 from spotter.metrics.alerts import Alert, Level
+from spotter.metrics.rules import urgency
 from spotter.metrics.spec import Catalogue, MetricSpec
 from spotter.recorder import Row
 
@@ -18,7 +19,6 @@ _QUEUE: Final = 1024
 _MESSAGES: Final = 100
 _AGAIN_S: Final = 60.0
 _IN_THE_HEAD: Final = ("run/progress", "time/elapsed_s", "time/eta_s")
-_LEVELS: Final[dict[Level, int]] = {"critical": 0, "warning": 1, "info": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +141,10 @@ class Board:
             )
 
     def _entry(self, key: str) -> Entry:
-        def urgency(alert: Alert) -> tuple[bool, int]:
-            return alert.id not in self._firing, _LEVELS[alert.level]
+        def order(alert: Alert) -> tuple[bool, int, str]:
+            return alert.id not in self._firing, urgency(alert.level), alert.id
 
-        alerts = sorted(self._alerts[key].values(), key=urgency) if key in self._alerts else []
+        alerts = sorted(self._alerts[key].values(), key=order) if key in self._alerts else []
         firing = bool(alerts) and alerts[0].id in self._firing
         return Entry(key, self._spec(key), self._series[key], tuple(alerts), firing)
 

@@ -16,12 +16,12 @@ from spotter.doctor.found import About, Found, Level
 from spotter.doctor.remedies import remedy
 from spotter.doctor.rules import BY_ID, LAST, LASTING, PLAYED, RULES, Rule
 from spotter.metrics.alerts import PAGE
+from spotter.metrics.rules import urgency
 from spotter.rundir import trained
 from spotter.rundir.history import History
 from spotter.rundir.run import Run
 
 _T = TypeVar("_T")
-_ORDER: Final[Mapping[Level, int]] = {"critical": 0, "warning": 1, "info": 2}
 _LASTING: Final = 0.1
 """An alert that held on fewer of the rows, and is over, is told as a hint only."""
 
@@ -221,7 +221,7 @@ def _from_alert(case: Case, alert: Recorded, also: Sequence[str]) -> Problem:
 
 def _ranked(problems: list[Problem]) -> list[Problem]:
     """The gravest first; among equals, the order in which they were found."""
-    return sorted(problems, key=lambda one: (_ORDER[one.level], one.about == "speed"))
+    return sorted(problems, key=lambda one: (urgency(one.level), one.about == "speed"))
 
 
 def _agreeing(case: Case, problems: list[Problem]) -> list[Problem]:

@@ -233,7 +233,7 @@ def _progress(run: Run, info: Mapping[str, Any], history: "History") -> dict[str
 
 
 def _raised(run: Run) -> list[dict[str, Any]]:
-    """Each alert once; from the events alone, for rows may be many."""
+    """Each alert once, sorted by id; from the events alone, for rows may be many."""
     found = {
         str(event.get("id")): {
             "id": event.get("id"),
@@ -243,7 +243,7 @@ def _raised(run: Run) -> list[dict[str, Any]]:
         for event in run.events()
         if event.get("event") == "alert"
     }
-    return list(found.values())
+    return [found[id] for id in sorted(found)]
 
 
 # --- curves --------------------------------------------------------------------------------------

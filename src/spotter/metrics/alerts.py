@@ -16,7 +16,6 @@ from spotter.types import Episode
 __all__ = ["Alert", "AlertCount", "Facts", "Level", "Watcher", "unknown_ids"]
 
 PAGE: Final = "docs/troubleshooting.md"
-_ORDER: Final[Mapping[Level, int]] = {"critical": 0, "warning": 1, "info": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +121,9 @@ class Watcher:
     def __init__(self, facts: Facts, catalogue: Catalogue, ignore: Collection[str] = ()) -> None:
         self._evidence = Evidence(facts, catalogue)
         self._watches = [
-            _Watch(rule) for rule in RULES if rule.id not in ignore and rule.applies(facts)
+            _Watch(rule)
+            for rule in sorted(RULES, key=lambda rule: rule.id)
+            if rule.id not in ignore and rule.applies(facts)
         ]
         self._by_clock: dict[Clock, list[_Watch]] = {
             clock: [watch for watch in self._watches if watch.rule.clock == clock]
@@ -137,7 +138,7 @@ class Watcher:
         env_steps: int,
         episodes: Sequence[Episode] = (),
     ) -> tuple[Alert, ...]:
-        """The alerts that are active on this row, in the order of the rules."""
+        """The alerts that are active on this row, sorted by id."""
         self._rows += 1
         for clock in self._evidence.note(metrics, update, env_steps, episodes):
             for watch in self._by_clock[clock]:
@@ -150,8 +151,8 @@ class Watcher:
         return tuple(alerts)
 
     def counts(self) -> tuple[AlertCount, ...]:
-        """Every rule that ever fired: the gravest first, then the most frequent."""
-        found = [
+        """Every rule that ever fired, sorted by id."""
+        return tuple(
             AlertCount(
                 last=watch.last,
                 updates=watch.updates,
@@ -161,8 +162,7 @@ class Watcher:
             )
             for watch in self._watches
             if watch.last and watch.updates
-        ]
-        return tuple(sorted(found, key=lambda each: (_ORDER[each.last.level], -each.share)))
+        )
 
     def state(self) -> dict[str, Any]:
         """Plain data; a watcher restored from it goes on as if never stopped."""

@@ -13,6 +13,12 @@ from spotter.metrics.evidence import Clock, Evidence, Facts
 from spotter.metrics.judges import Seen
 
 Level = Literal["info", "warning", "critical"]
+_LEVELS: Final = ("critical", "warning", "info")
+
+
+def urgency(level: str) -> int:
+    """0 for the most serious level; an unknown one comes last."""
+    return _LEVELS.index(level) if level in _LEVELS else len(_LEVELS)
 
 
 def _always(facts: Facts) -> bool:

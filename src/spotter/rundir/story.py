@@ -61,7 +61,7 @@ def _json(path: Any) -> dict[str, Any]:
 
 
 def alerts(run: Run) -> list[Told]:
-    """Each alert once, in the order they were first raised."""
+    """Each alert once, sorted by id."""
     updates: Counter[str] = Counter()
     for row in run.metrics():
         updates.update(held(row))
@@ -70,7 +70,7 @@ def alerts(run: Run) -> list[Told]:
         if event.get("event") == "alert":
             name = str(event.get("id", "?"))
             found[name] = Told(name, updates[name], event)
-    return list(found.values())
+    return [found[name] for name in sorted(found)]
 
 
 def children(run_id: str, infos: Iterable[Info]) -> list[str]:

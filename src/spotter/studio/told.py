@@ -230,7 +230,7 @@ class Warned:
 
 
 def alerts(run: Run) -> list[Warned]:
-    """Each once, when it was first raised."""
+    """Each once, when it was first raised; sorted by id."""
     found: dict[str, Warned] = {}
     for event in run.events():
         if event.get("event") == "alert":
@@ -240,7 +240,7 @@ def alerts(run: Run) -> list[Warned]:
             written = event.get("env_steps")
             steps = written if isinstance(written, int) else 0
             found.setdefault(id, Warned(id, metric, level, saw, advice, steps))
-    return list(found.values())
+    return [found[id] for id in sorted(found)]
 
 
 def _json(path: Path) -> dict[str, Any]:

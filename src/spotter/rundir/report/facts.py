@@ -22,7 +22,6 @@ from spotter.rundir.report.reproduce import Change, Recipe
 from spotter.rundir.run import Run
 from spotter.types import UserError
 
-_LEVELS: Final = ("critical", "warning", "info")
 _VIDEOS: Final = "videos"
 
 
@@ -220,12 +219,7 @@ class _Log:
                 }
                 for name in {**self._fired, **rows.alerts}
             )
-        facts = [_alert(entry) for entry in counted]
-        return sorted(facts, key=lambda fact: (_urgency(fact), -(fact.updates or 0)))
-
-
-def _urgency(fact: AlertFact) -> int:
-    return _LEVELS.index(fact.level) if fact.level in _LEVELS else len(_LEVELS)
+        return sorted(map(_alert, counted), key=lambda fact: fact.id)
 
 
 def _alert(entry: Mapping[str, Any]) -> AlertFact:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from spotter.display.words import amount, count, duration, number, plural, score, share
 from spotter.metrics.alerts import PAGE
+from spotter.metrics.rules import urgency
 from spotter.rundir.report.curves import AXES
 from spotter.rundir.report.facts import AlertFact, Facts, Score
 
@@ -103,7 +104,8 @@ def tiles(facts: Facts) -> list[Tile]:
 
 
 def _worst(facts: Facts) -> str:
-    return ", ".join(alert.id for alert in facts.alerts[:2]) or "nothing to report"
+    worst = sorted(facts.alerts, key=lambda alert: urgency(alert.level))[:2]
+    return ", ".join(alert.id for alert in worst) or "nothing to report"
 
 
 def plus_minus(found: Score) -> str:
