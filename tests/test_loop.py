@@ -10,7 +10,8 @@ import pytest
 
 from spotter.checkpoint import Keeper
 from spotter.evaluate import Evaluator
-from spotter.origins import resume
+from spotter.origins import fork, resume
+from spotter.rundir import identity
 from spotter.rundir.run import Run, all_runs, select
 from spotter.training import train
 from spotter.types import UserError
@@ -81,15 +82,50 @@ def test_an_unsolved_run_says_zero(make_config):
     assert rows[-1]["test/solved"] == 0.0
 
 
-def test_steps_to_the_threshold_are_kept(make_config):
+def test_train_steps_to_the_threshold_are_kept(make_config):
     settings = {"every_steps": None, "episodes": 3}
     run = ran(make_config, env={"threshold": 5.0}, eval=settings)
     rows = list(run.metrics())
-    merits = [row.get("merit/steps_to_threshold") for row in rows]
+    merits = [row.get("merit/train_steps_to_threshold") for row in rows]
     first = next(merit for merit in merits if merit is not None)
-    assert merits[-1] == first == run.info()["steps_to_threshold"]
-    reached = next(row for row in rows if "merit/steps_to_threshold" in row)
+    assert merits[-1] == first == run.info()["train_steps_to_threshold"]
+    reached = next(row for row in rows if "merit/train_steps_to_threshold" in row)
     assert reached["env_steps"] == first
+    assert run.info()["steps_to_threshold"] == 640, "its test is its first evaluation"
+
+
+def test_steps_to_the_threshold_are_those_of_the_first_evaluation_that_reached_it(make_config):
+    settings = {"every_steps": 256, "episodes": 3, "stop_when_solved": False}
+    run = ran(make_config, env={"threshold": 5.0}, eval=settings)
+    info = run.info()
+    assert info["threshold"] == 5.0
+    assert info["steps_to_threshold"] == 256 == info["total_steps_to_threshold"]
+    assert info["train_steps_to_threshold"] < 256
+    merits = {row["env_steps"]: row.get("merit/steps_to_threshold") for row in run.metrics()}
+    assert (merits[192], merits[256], merits[640]) == (None, 256, 256)
+    never = ran(make_config, env={"threshold": 5000.0}, eval=settings).info()
+    assert not any(never[name] for name in identity.REACHED)
+
+
+def test_steps_to_the_threshold_of_forks_of_forks(make_config):
+    """A fork begins to count at 0, and its ancestors' steps are in the total."""
+
+    def forked(selector, threshold):
+        evaluated = {"every_steps": 128, "episodes": 2, "stop_when_solved": False}
+        sections = {"budget": {"env_steps": 256}, "video": {"when": None}, "eval": evaluated}
+        config = make_config("CartPole-v1", env={"threshold": threshold}, **sections)
+        origin = fork(selector)
+        made = lambda: Run.create(config, "x", parent=origin.parent())  # noqa: E731
+        return train(config, new_run=made, origin=origin).run
+
+    first = ran(make_config, eval={"every_steps": None, "episodes": 2})
+    second = forked(f"{first.id}/@latest", threshold=5000.0)
+    third = forked(f"{second.id}/@latest", threshold=5.0)
+    assert second.info()["parent"]["total_env_steps"] == 640
+    assert third.info()["parent"]["total_env_steps"] == 640 + 256
+    assert third.info()["steps_to_threshold"] == 0, "its first weights reach it"
+    assert third.info()["total_steps_to_threshold"] == 640 + 256
+    assert second.info()["total_steps_to_threshold"] is None
 
 
 def test_saves_by_the_clock_between_evaluations(make_config):

@@ -44,7 +44,8 @@ def test_a_fork_starts_where_the_other_run_was(make_config):
     assert any(f"starts at a score of {start.score:g}" in note for note in log.notes)
     assert "the optimizer goes on with its memory" in log.notes
     assert second.run.info()["parent"] == {
-        "run": first.run.id, "checkpoint": "step-000000320", "env_steps": 320, "kind": "fork",
+        "run": first.run.id, "checkpoint": "step-000000320", "env_steps": 320,
+        "total_env_steps": 320, "kind": "fork",
         "fresh_optimizer": False,
     }  # fmt: skip
     assert second.env_steps == 64, "a new run counts from 0"

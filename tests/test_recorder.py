@@ -90,12 +90,34 @@ def test_info_numbers_of_a_real_environment_arrive(make_config):
     assert 0 < metrics["info/prob/mean"] <= 1
 
 
-def test_steps_to_the_threshold_need_enough_episodes(make_config):
+def test_train_steps_to_the_threshold_need_enough_episodes(make_config):
     record = recorder(make_config, threshold=5.0, eval={"episodes": 20})
-    assert "merit/steps_to_threshold" not in record.write(update(1, scores=[9.0] * 19)).metrics
-    assert record.write(update(2, scores=[9.0])).metrics["merit/steps_to_threshold"] == 200
+    first = record.write(update(1, scores=[9.0] * 19)).metrics
+    assert "merit/train_steps_to_threshold" not in first
+    assert record.write(update(2, scores=[9.0])).metrics["merit/train_steps_to_threshold"] == 200
     later = record.write(update(3, scores=[-99.0] * 100)).metrics
-    assert later["merit/steps_to_threshold"] == 200, "the first time counts"
+    assert later["merit/train_steps_to_threshold"] == 200, "the first time counts"
+    assert "merit/steps_to_threshold" not in later, "no evaluation has reached it"
+
+
+def test_steps_to_the_threshold_are_those_of_an_evaluation(make_config):
+    record = recorder(make_config, threshold=5.0)
+    record.evaluation(Evaluation(100, (4.0, 5.0), (5, 7), 5.0, "eval", True))
+    assert "merit/steps_to_threshold" not in record.write(update(1, scores=[9.0] * 100)).metrics
+    for steps in (300, 200, 400):  # results of an evaluation process may come late
+        record.evaluation(Evaluation(steps, (9.0,), (5,), 5.0, "eval", True))
+    assert record.write(update(2)).metrics["merit/steps_to_threshold"] == 200
+
+
+def test_a_state_of_an_older_version_knows_the_training_mean_only(make_config):
+    record = recorder(make_config, threshold=5.0)
+    state = record.state()
+    state["steps_to_threshold"] = 300
+    del state["train_steps_to_threshold"]
+    record.restore(state)
+    metrics = record.write(update(4, scores=[1.0])).metrics
+    assert metrics["merit/train_steps_to_threshold"] == 300
+    assert "merit/steps_to_threshold" not in metrics
 
 
 def test_an_evaluation_goes_into_the_next_row(make_config):

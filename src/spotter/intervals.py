@@ -32,10 +32,18 @@ class Interval:
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """Student's t; right for the mean of a few values that are roughly bell-shaped."""
+    """Student's t; right for the mean of a few values that are roughly bell-shaped.
+
+    Values whose mean is no finite number have no half-width.
+    """
     count = len(values)
-    half = t_quantile(count - 1) * stdev(values) / math.sqrt(count) if count > 1 else None
-    return Interval(fmean(values), half, count)
+    try:
+        mean = fmean(values)
+    except (OverflowError, ValueError):  # sums beyond any float, infinities of both signs
+        mean = math.nan
+    if count < 2 or not math.isfinite(mean):
+        return Interval(mean, None, count)
+    return Interval(mean, t_quantile(count - 1) * stdev(values) / math.sqrt(count), count)
 
 
 def t_quantile(freedom: int) -> float:

@@ -16,6 +16,7 @@ from spotter.rundir import lock
 from spotter.rundir.compare import unlike_terms
 from spotter.rundir.files import read_json
 from spotter.rundir.further import lacks
+from spotter.rundir.lineage import steps_before
 from spotter.rundir.run import Run, select
 from spotter.types import Progress, UserError
 
@@ -70,10 +71,13 @@ class Fork:
 
     def parent(self) -> dict[str, Any]:
         """What the new run writes down about where it comes from."""
+        run = self.saved.run
+        before = steps_before(run.folder.parent, run.info()["parent"])
         return {
-            "run": self.saved.run.id,
+            "run": run.id,
             "checkpoint": self.saved.folder.name,
             "env_steps": self.saved.env_steps,
+            "total_env_steps": None if before is None else before + self.saved.env_steps,
             "kind": "fork",
             "fresh_optimizer": self.fresh_optimizer,
         }

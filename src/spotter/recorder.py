@@ -113,7 +113,9 @@ class Recorder:
         self._means: dict[str, float] | None = None
         """Of the recent episodes; they change only when one has ended."""
         self._best_score: float | None = None
+        self._run = start.run
         self._steps_to_threshold: int | None = None
+        self._train_steps_to_threshold: int | None = None
         self._pace = Pace()
         self._elapsed_before = 0.0
         self._began = self._last_write = clock()
@@ -150,6 +152,10 @@ class Recorder:
             f"{name}/solved": float(evaluation.solved),
             f"{name}/env_steps": float(evaluation.env_steps),
         }
+        if evaluation.solved:
+            first = self._steps_to_threshold
+            now = evaluation.env_steps
+            self._steps_to_threshold = now if first is None else min(first, now)
 
     def spend(self, stage: str, seconds: float) -> None:
         """Time that is neither collecting nor learning, for the next row: eval, save."""
@@ -163,6 +169,7 @@ class Recorder:
             self._means = self._episode_metrics(update.env_steps)
         metrics = {
             **self._means,
+            **self._reached(),
             **self._waiting,
             **update.metrics,
             **self._times(update),
@@ -185,8 +192,9 @@ class Recorder:
         return _mean([episode.score for episode in self._recent]) if self._recent else None
 
     @property
-    def steps_to_threshold(self) -> int | None:
-        return self._steps_to_threshold
+    def train_steps_to_threshold(self) -> int | None:
+        """Env steps until the mean score of the last training episodes reached the threshold."""
+        return self._train_steps_to_threshold
 
     @property
     def elapsed_s(self) -> float:
@@ -202,7 +210,7 @@ class Recorder:
             "recent": [asdict(episode) for episode in self._recent],
             "episodes": self._episodes,
             "best_score": self._best_score,
-            "steps_to_threshold": self._steps_to_threshold,
+            "train_steps_to_threshold": self._train_steps_to_threshold,
             "pace": self._pace.state(),
             "elapsed_s": self.elapsed_s,
             "watcher": self._watcher.state() if self._watcher else None,
@@ -212,7 +220,11 @@ class Recorder:
         self._recent.extend(Episode(**episode) for episode in state["recent"])
         self._episodes = state["episodes"]
         self._best_score = state["best_score"]
-        self._steps_to_threshold = state["steps_to_threshold"]
+        # older versions knew the training mean only, and called it so
+        old = "train_steps_to_threshold" not in state
+        self._train_steps_to_threshold = state[f"{'' if old else 'train_'}steps_to_threshold"]
+        # evaluations may have come in after the checkpoint, of weights before it
+        self._steps_to_threshold = self._run.info()["steps_to_threshold"] if self._run else None
         self._pace.restore(state["pace"])
         self._elapsed_before = state["elapsed_s"]
         if self._watcher and state["watcher"] is not None:
@@ -241,13 +253,18 @@ class Recorder:
         return metrics | self._merit(score, env_steps)
 
     def _merit(self, score: float, env_steps: int) -> dict[str, float]:
-        """Samples to the threshold: the one number to compare trainings by."""
-        if self._steps_to_threshold is None:
+        """Samples until the training score reached the threshold."""
+        if self._train_steps_to_threshold is None:
             enough = len(self._recent) >= min(_WINDOW, self._config.eval.episodes)
             if self._threshold is None or not enough or score < self._threshold:
                 return {}
-            self._steps_to_threshold = env_steps
-        return {"merit/steps_to_threshold": float(self._steps_to_threshold)}
+            self._train_steps_to_threshold = env_steps
+        return {"merit/train_steps_to_threshold": float(self._train_steps_to_threshold)}
+
+    def _reached(self) -> dict[str, float]:
+        """Samples until an evaluation reached the threshold: what trainings are compared by."""
+        steps = self._steps_to_threshold
+        return {} if steps is None else {"merit/steps_to_threshold": float(steps)}
 
     def _times(self, update: Update) -> dict[str, float]:
         now = self._clock()

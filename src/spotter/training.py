@@ -349,7 +349,7 @@ def _result(loop: Loop, seconds: float) -> Result:
             score=test.score if test else None,
             solved=test.solved if test else None,
             best=loop.keeper.best if loop.keeper else None,
-            steps_to_threshold=loop.recorder.steps_to_threshold,
+            train_steps_to_threshold=loop.recorder.train_steps_to_threshold,
         )
         write_report(loop.run)
     return Result(

@@ -68,7 +68,6 @@ def test_an_outcome_is_the_last_test_else_the_best_evaluation(make_run):
         run.event("evaluation", data | {"solved": True})
     assert outcome(run).score.mean == 6
     assert outcome(run).seeds == "test"
-    assert outcome(run).steps_to_threshold == 200
     assert outcome(make_run()).score is None
 
 

@@ -6,7 +6,7 @@ import typer
 
 from spotter.cli import table
 from spotter.cli.runs import SELECTOR, Selector, Selectors
-from spotter.cli.words import count, duration, number
+from spotter.cli.words import count, duration, number, to_threshold
 
 if TYPE_CHECKING:
     from spotter.intervals import Interval
@@ -67,7 +67,7 @@ def _distinct(selectors: list[str]) -> "list[Run]":
 
 def _row(outcome: "Outcome") -> list[str]:
     info, score = outcome.info, outcome.score
-    steps = outcome.steps_to_threshold
+    steps = to_threshold(info["steps_to_threshold"], info["total_steps_to_threshold"])
     return [
         info["id"],
         info["address"],
@@ -75,7 +75,7 @@ def _row(outcome: "Outcome") -> list[str]:
         number(score.mean) if score else "-",
         f"{_half(score)} (95 %)" if score and score.half is not None else "-",
         outcome.seeds or "-",
-        "-" if steps is None else count(steps),
+        steps or "-",
         count(info["env_steps"]),
         duration(outcome.seconds),
         "-" if outcome.fps is None else count(round(outcome.fps)),

@@ -24,7 +24,7 @@ Selectors = Annotated[list[str], typer.Argument(metavar="RUN", help=SELECTOR)]
 
 _COLUMNS: Final = ("run", "recipe", "status", "env steps", "score", "tags")
 _GIVES: Final = ("tags", "status", "recipe…", "recipe", "env steps")
-_LABEL: Final = 20
+_LABEL: Final = 24
 
 
 def show_all(
@@ -126,7 +126,7 @@ def _line(label: str, text: Any) -> None:
 
 
 def _echo_identity(info: dict[str, Any]) -> None:
-    from spotter.rundir.identity import seconds
+    from spotter.rundir.identity import REACHED, seconds
 
     for key in ("id", "address", "env", "algo", "seed", "status", "reason"):
         _line(key, info[key] if info[key] is not None else "-")
@@ -137,8 +137,9 @@ def _echo_identity(info: dict[str, Any]) -> None:
     _line("score", (_score(info) or "-") + judged)
     _line("best", "-" if info["best"] is None else number(info["best"]))
     _line("env_steps", count(info["env_steps"]))
-    if info["steps_to_threshold"] is not None:
-        _line("steps_to_threshold", count(info["steps_to_threshold"]))
+    for key in REACHED:
+        if info[key] is not None:
+            _line(key, count(info[key]))
     _line("time", duration(seconds(info)))
     for key in ("created", "heartbeat", "ended", "by", "host", "pid", "why"):
         if info[key] not in (None, ""):

@@ -10,9 +10,10 @@ from spotter.digest.budget import Line, Section
 from spotter.digest.facts import Alert, Facts, Score
 from spotter.digest.text import WIDTH, short, spark
 from spotter.display.events import sentence
-from spotter.display.words import count, duration, number, plural, share
+from spotter.display.words import count, duration, number, plural, share, to_threshold
 from spotter.metrics.rules import urgency
 from spotter.rundir import story
+from spotter.rundir.identity import REACHED
 
 _EVALUATIONS: Final = 12
 _HAPPENINGS: Final = 12
@@ -65,9 +66,11 @@ def _score(facts: Facts) -> str:
         parts.append("never evaluated")
     if facts.threshold is not None:
         parts.append(f"solved at {number(facts.threshold)}")
-    reached = facts.info["steps_to_threshold"]
-    if reached is not None:
-        parts.append(f"training reached it at {count(reached)} env steps")
+    first, training, total = (facts.info[name] for name in REACHED)
+    if first is not None:
+        parts.append(f"an evaluation reached it at {to_threshold(first, total)} env steps")
+    if training is not None:
+        parts.append(f"the training mean at {count(training)}")
     return f"- Score: {'; '.join(parts)}"
 
 

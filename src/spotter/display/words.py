@@ -45,6 +45,15 @@ def plural(value: int, noun: str) -> str:
     return f"{count(value)} {noun}{'' if value == 1 else 's'}"
 
 
+def to_threshold(steps: int | None, total: int | None) -> str:
+    """`20,480`; of a fork `20,480 (71,680 with its ancestors)`; empty if it was not reached."""
+    if steps is None:
+        return ""
+    return count(steps) + (
+        "" if total in (None, steps) else f" ({count(total)} with its ancestors)"
+    )
+
+
 def share(value: float) -> str:
     """Of a whole: `3 %`, `<1 %`."""
     return "<1 %" if 0 < value < 0.01 else f"{value:.0%}".replace("%", " %")

@@ -14,7 +14,7 @@ from spotter.mcp.answers import Answer, clip
 from spotter.mcp.desk import Desk
 from spotter.plugins import did_you_mean, names, nearest
 from spotter.rundir import query as queries
-from spotter.rundir.identity import Info, seconds
+from spotter.rundir.identity import REACHED, Info, seconds
 from spotter.rundir.run import Run
 from spotter.rundir.selectors import value
 from spotter.types import UserError
@@ -258,7 +258,7 @@ def row(info: Info) -> dict[str, Any]:
         "score": info["score"],
         "best_eval": info["best"],
         "solved": info["solved"],
-        "steps_to_threshold": info["steps_to_threshold"],
+        **{name: info[name] for name in REACHED},
         "minutes": seconds(info) / 60,
         "created": info["created"][:16],
         "by": info["by"],
@@ -287,7 +287,7 @@ def _outcome(outcome: Any, trust: bool) -> dict[str, Any]:
         "held_out_seeds": outcome.seeds,
         "threshold": goal.threshold(outcome.run, trust),
         "solved": info["solved"],
-        "steps_to_threshold": outcome.steps_to_threshold,
+        **{name: info[name] for name in REACHED},
         "env_steps": info["env_steps"],
         "minutes": outcome.seconds / 60,
         "fps": outcome.fps,

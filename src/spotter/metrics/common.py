@@ -12,13 +12,24 @@ _RUN = (
     MetricSpec("run/progress", "share of the budget used", low=0, high=1, shown=True, priority=1),
     MetricSpec(
         "merit/steps_to_threshold",
-        "env steps when train/score first reached the threshold; absent until then",
+        "env steps until an evaluation first reached the threshold; absent before",
         unit="env steps",
         better="low",
         low=0,
         precision=0,
         priority=5,
         advice="Compare it between runs that reach the threshold; lower is more learnt per sample.",
+    ),
+    MetricSpec(
+        "merit/train_steps_to_threshold",
+        "env steps until train/score first reached the threshold; absent before",
+        unit="env steps",
+        better="low",
+        low=0,
+        precision=0,
+        priority=6,
+        advice="If it is far from merit/steps_to_threshold, sampled and greedy play differ, or "
+        "evaluations are far apart.",
     ),
 )
 

@@ -29,7 +29,6 @@ class Outcome:
     seeds: str
     """Which held-out seeds these were: test, eval, or empty if it was never scored."""
     fingerprint: str
-    steps_to_threshold: int | None
     seconds: float
     fps: float | None
     """Median env steps per second while training."""
@@ -55,7 +54,6 @@ def outcome(run: Run) -> Outcome:
         score=interval(judged["scores"]) if judged else None,
         seeds=judged["seeds"] if judged else "",
         fingerprint=(judged or {}).get("fingerprint") or "",
-        steps_to_threshold=info["steps_to_threshold"] or _first_solved(evaluations),
         seconds=identity.seconds(info),
         fps=median(speeds) if speeds else None,
     )
@@ -68,10 +66,6 @@ def _judged_by(evaluations: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     if tests:
         return tests[-1]
     return max(scored, key=lambda found: float(found["score"]), default=None)
-
-
-def _first_solved(evaluations: Sequence[dict[str, Any]]) -> int | None:
-    return min((found["env_steps"] for found in evaluations if found.get("solved")), default=None)
 
 
 def groups(outcomes: Sequence[Outcome]) -> list[Group]:

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from spotter.plugins import RUNS_VARIABLE
-from spotter.rundir import process
+from spotter.rundir import evaluations, process
 from spotter.rundir.files import read_json
+from spotter.rundir.lineage import steps_before
+from spotter.rundir.lines import read_lines
 from spotter.types import UserError
 
 FORMAT: Final = 2
@@ -23,6 +25,12 @@ ACTOR_VARIABLE: Final = "SPOTTER_ACTOR"
 SILENT_AFTER_S: Final = 120
 
 Info = dict[str, Any]
+
+REACHED: Final = (
+    "steps_to_threshold", "train_steps_to_threshold", "total_steps_to_threshold"
+)  # fmt: skip
+"""Env steps until an evaluation reached the threshold, until the mean of the latest training
+episodes did, and until an evaluation did with the steps of all ancestors."""
 
 _LONGEST_ACTOR: Final = 120
 _NUMBER: Final = (int, float, type(None))
@@ -49,7 +57,8 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "resumes": (list,),
     "resume_grade": (dict, type(None)),
     "best": _NUMBER,
-    "steps_to_threshold": (int, type(None)),
+    "threshold": _NUMBER,
+    **dict.fromkeys(REACHED, (int, type(None))),
     "fingerprint": (str,),
     "protocol": (str,),
     "facts": (dict,),
@@ -67,7 +76,8 @@ def defaults() -> Info:
         "resume_grade": None,
         "best": None,
         "vector_steps": None,
-        "steps_to_threshold": None,
+        "threshold": None,
+        **dict.fromkeys(REACHED),
         "fingerprint": "",
         "protocol": "",
         "facts": {},
@@ -95,6 +105,8 @@ def read(folder: Path) -> Info:
     _check(folder, info)
     if info["best"] is None:
         info["best"] = _best(folder)
+    if "train_steps_to_threshold" not in written:
+        info |= _of_older(folder, info)
     # a folder that was copied or renamed is a run of its own
     return info | {"id": folder.name, "tags": tags(folder)}
 
@@ -113,6 +125,23 @@ def _check(folder: Path, info: Mapping[str, Any]) -> None:
             info["parent"]["run"]
     except (ValueError, TypeError, KeyError) as error:
         raise UserError(f"{folder} is not a run: run.json is damaged ({error})") from error
+
+
+def _of_older(folder: Path, info: Info) -> Info:
+    """Older versions wrote down the steps of the training mean only, and no threshold."""
+    found = evaluations.read(read_lines(folder / "events.jsonl"))
+    return {
+        "threshold": found.threshold,
+        "train_steps_to_threshold": info["steps_to_threshold"],
+        **reached(folder, info, found.steps_to_threshold),
+    }
+
+
+def reached(folder: Path, info: Mapping[str, Any], env_steps: int | None) -> Info:
+    """The entries that say when an evaluation reached the threshold; None: none has."""
+    before = steps_before(folder.parent, info["parent"])
+    total = None if env_steps is None or before is None else env_steps + before
+    return {"steps_to_threshold": env_steps, "total_steps_to_threshold": total}
 
 
 def _best(folder: Path) -> float | None:

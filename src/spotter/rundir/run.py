@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from spotter.config import RunConfig, recipes
 from spotter.config.dump import to_yaml
-from spotter.rundir import frames, identity, lock, process, registry, selectors
+from spotter.rundir import evaluations, frames, identity, lock, process, registry, selectors
 from spotter.rundir.files import (
     LineWriter,
     cannot_write,
@@ -138,15 +138,7 @@ class Run:
 
     def evaluations(self) -> list[dict[str, Any]]:
         """Each score once: where a resume went back and was scored again, the later one counts."""
-        found: dict[tuple[str, int], dict[str, Any]] = {}
-        for event in self.events():
-            if event.get("event") == "resume":
-                found = {key: old for key, old in found.items() if key[1] <= event["env_steps"]}
-            elif event.get("event") == "evaluation":
-                key = (event["seeds"], event["env_steps"])
-                found.pop(key, None)
-                found[key] = event
-        return list(found.values())
+        return [dict(score.event) for score in evaluations.read(self.events()).scores]
 
     # --- writing, by the process that trains -----------------------------------------------------
 
@@ -189,6 +181,7 @@ class Run:
             pid=os.getpid(),
             pid_start=process.start_of(os.getpid()),
             **_game(config),
+            **self._still_reached(info, env_steps),
             resumes=[*info["resumes"], session],
         )
         cut_lines(self.metrics_path, lambda row: _is_up_to(row, env_steps))
@@ -213,6 +206,21 @@ class Run:
                 raise
         self.event("note", {"text": "run.json was deleted or damaged, and is written again"})
         return {**_last_written[self.folder], "tags": []}
+
+    def _still_reached(self, info: Mapping[str, Any], env_steps: int) -> dict[str, Any]:
+        """What is left of `identity.REACHED` where a resume goes back to a checkpoint."""
+        goes_back = {"event": "resume", "env_steps": env_steps}
+        found = evaluations.read([*self.events(), goes_back]).steps_to_threshold
+        training = info["train_steps_to_threshold"]
+        still = None if training is None or training > env_steps else training
+        return identity.reached(self.folder, info, found) | {"train_steps_to_threshold": still}
+
+    def reach(self, env_steps: int) -> None:
+        """An evaluation of the weights at `env_steps` reached the threshold; the first counts."""
+        info = self._written()
+        first = info["steps_to_threshold"]
+        if first is None or env_steps < first:
+            self.update(**identity.reached(self.folder, info, env_steps))
 
     def finish(self, status: str, **fields: Any) -> None:
         """The last word of a session: everything is on the disk, and others may have the run."""
@@ -284,10 +292,11 @@ def select(selector: str) -> Run:
 
 
 def _game(config: RunConfig) -> dict[str, Any]:
-    """What its scores are worth: fingerprint, protocol, the settings behind them, action names."""
-    from spotter.envs.fingerprint import card  # who reads runs needs no environments
+    """What its scores are worth: threshold, fingerprint, protocol, settings, action names."""
+    from spotter.envs.base import threshold  # who reads runs needs no environments
+    from spotter.envs.fingerprint import card
 
-    return card(config.env, config.reward)
+    return {"threshold": threshold(config.env), **card(config.env, config.reward)}
 
 
 def _is_up_to(row: Mapping[str, Any], env_steps: int) -> bool:

@@ -27,6 +27,8 @@ class Jsonl:
         self._alerted: set[str] = set()
         self._last_row: Row | None = None
         self._said: set[str] = set()
+        self._reached = False
+        """Whether the last row said when the training score reached the threshold."""
 
     def open(self, start: Start) -> None:
         self._rows = LineWriter(self._run.metrics_path)
@@ -50,7 +52,9 @@ class Jsonl:
                 self._alerted.add(alert.id)
                 self._run.event("alert", {**asdict(alert), "env_steps": row.env_steps})
         self._last_row = row
-        if monotonic() - self._last_beat >= _HEARTBEAT_S:
+        reached = "merit/train_steps_to_threshold" in row.metrics
+        if reached != self._reached or monotonic() - self._last_beat >= _HEARTBEAT_S:
+            self._reached = reached
             self._beat()
         return remark
 
@@ -75,15 +79,17 @@ class Jsonl:
         """How far it is, for those who look at it meanwhile or after a kill."""
         self._last_beat, row = monotonic(), self._last_row
         if row is not None:
-            merit = row.metrics.get("merit/steps_to_threshold")
+            merit = row.metrics.get("merit/train_steps_to_threshold")
             self._run.update(
                 env_steps=row.env_steps,
                 vector_steps=row.vector_steps,
-                steps_to_threshold=None if merit is None else int(merit),
+                train_steps_to_threshold=None if merit is None else int(merit),
             )
 
     def evaluation(self, evaluation: Evaluation) -> None:
         self._run.event("evaluation", evaluation.certificate())
+        if evaluation.solved:
+            self._run.reach(evaluation.env_steps)
 
     def event(self, kind: str, data: Mapping[str, Any]) -> None:
         self._run.event(kind, data)

@@ -10,9 +10,19 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final
 
-from spotter.display.words import amount, count, duration, number, plural, score, share
+from spotter.display.words import (
+    amount,
+    count,
+    duration,
+    number,
+    plural,
+    score,
+    share,
+    to_threshold,
+)
 from spotter.metrics.alerts import PAGE
 from spotter.metrics.rules import urgency
+from spotter.rundir.identity import REACHED
 from spotter.rundir.report.curves import AXES
 from spotter.rundir.report.facts import AlertFact, Facts, Score
 
@@ -92,15 +102,24 @@ def tiles(facts: Facts) -> list[Tile]:
         at = f"at {count(facts.best.env_steps)} env steps"
         found.append(Tile("best evaluation", score(facts.best.score), at))
     if facts.threshold is not None:
-        reached = facts.info.get("steps_to_threshold")
-        detail = f"reached in training at {count(reached)}" if isinstance(reached, int) else ""
-        found.append(Tile("threshold", number(facts.threshold), detail))
+        found.append(Tile("threshold", number(facts.threshold), _reached(facts)))
     updates = plural(facts.curves.rows, "update")
     found.append(Tile("env steps", count(facts.info["env_steps"]), updates))
     speed = f"{metric(facts, 'time/fps')} steps/s" if "time/fps" in facts.curves else ""
     found.append(Tile("training time", duration(facts.seconds), speed))
     found.append(Tile("alerts", count(len(facts.alerts)), _worst(facts)))
     return found
+
+
+def _reached(facts: Facts) -> str:
+    """When evaluations and training got there; with the ancestors' steps where there are any."""
+    first, training, total = (facts.info[name] for name in REACHED)
+    texts = []
+    if first is not None:
+        texts.append(f"evaluation at {to_threshold(first, total)} env steps")
+    if training is not None:
+        texts.append(f"training mean at {count(training)}")
+    return f"reached: {', '.join(texts)}" if texts else ""
 
 
 def _worst(facts: Facts) -> str:

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from nicegui import ui
 
-from spotter.display.words import count, score
+from spotter.display.words import score, to_threshold
 from spotter.intervals import interval
 from spotter.metrics.spec import MetricSpec
 from spotter.rundir.compare import Outcome, warnings
@@ -269,7 +269,7 @@ def _scores(shown: Sequence[Group], outcomes: Sequence[Outcome]) -> None:
 def _outcome(one: Outcome, label: str) -> list[str]:
     found = one.score
     half = "" if found is None or found.half is None else f"± {score(found.half)}"
-    steps = "" if one.steps_to_threshold is None else count(one.steps_to_threshold)
+    steps = to_threshold(one.info["steps_to_threshold"], one.info["total_steps_to_threshold"])
     return [
         "" if label == one.run.id else label.removeprefix(one.run.id).strip(),
         one.run.id, str(one.info["seed"]), score(found.mean) if found else "not scored yet",

@@ -1,0 +1,132 @@
+"""Evaluations of a run, from its events: each score once, with its interval.
+
+Where a resume went back to a checkpoint, evaluations of later weights no longer belong to the run,
+and of two with the same weights and seeds the later one counts. An event that lacks what a score
+needs is left out and named in a sentence.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spotter.intervals import Interval, interval
+from spotter.rundir.values import number, text, whole
+
+Event = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Score:
+    """How the weights at `env_steps` did on held-out seeds."""
+
+    env_steps: int
+    seeds: str
+    """Which: eval, test, or another set."""
+    mean: float
+    interval: Interval
+    """Of the mean, over the episodes of this evaluation."""
+    scores: tuple[float, ...]
+    threshold: float | None
+    solved: bool
+    deterministic: bool
+    truncated: int | None
+    """Episodes cut off by a time limit; None where nobody counted them."""
+    fingerprint: str
+    event: Event
+    """As it was written."""
+
+    @property
+    def is_test(self) -> bool:
+        return self.seeds == "test"
+
+    @property
+    def episodes(self) -> int:
+        return len(self.scores)
+
+
+@dataclass(frozen=True)
+class Evaluations:
+    """Every evaluation that belongs to a run, in the order they were made."""
+
+    scores: tuple[Score, ...]
+    problems: tuple[str, ...] = ()
+
+    @property
+    def steps_to_threshold(self) -> int | None:
+        """Env steps of the first weights whose evaluation reached the threshold."""
+        return min((score.env_steps for score in self.scores if score.solved), default=None)
+
+    @property
+    def threshold(self) -> float | None:
+        """As the latest evaluation had it."""
+        known = (score.threshold for score in reversed(self.scores))
+        return next((level for level in known if level is not None), None)
+
+
+def read(events: Iterable[Event]) -> Evaluations:
+    found: dict[tuple[str, int], Score] = {}
+    problems = []
+    for event in events:
+        if event.get("event") == "resume":
+            steps = whole(event.get("env_steps"))
+            if steps is not None:
+                found = {key: old for key, old in found.items() if key[1] <= steps}
+        elif event.get("event") == "evaluation":
+            score = parse(event)
+            if score is None:
+                problems.append(f"an evaluation {_when(event)}cannot be read: {_lack(event)}")
+                continue
+            found.pop((score.seeds, score.env_steps), None)
+            found[score.seeds, score.env_steps] = score
+    return Evaluations(tuple(found.values()), tuple(problems))
+
+
+def parse(written: Event) -> Score | None:
+    """An evaluation as events.jsonl and score.json hold it; None if that is no score."""
+    steps, scores = whole(written.get("env_steps")), _scores(written.get("scores"))
+    seeds = text(written.get("seeds"))
+    if steps is None or not scores or not seeds:
+        return None
+    over = interval(scores)
+    mean, threshold = number(written.get("score")), number(written.get("threshold"))
+    mean = over.mean if mean is None else mean
+    reached = written.get("solved")
+    if not isinstance(reached, bool):
+        reached = threshold is not None and mean >= threshold
+    return Score(
+        env_steps=steps,
+        seeds=seeds,
+        mean=mean,
+        interval=over,
+        scores=scores,
+        threshold=threshold,
+        solved=reached,
+        deterministic=bool(written.get("deterministic")),
+        truncated=_truncated(written.get("truncated")),
+        fingerprint=text(written.get("fingerprint")),
+        event=written,
+    )
+
+
+def _scores(written: Any) -> tuple[float, ...]:
+    """Empty unless every one of them is a number."""
+    if not isinstance(written, Sequence) or isinstance(written, str | bytes):
+        return ()
+    found = [number(value) for value in written]
+    return tuple(value for value in found if value is not None) if None not in found else ()
+
+
+def _truncated(written: Any) -> int | None:
+    """One entry per episode; older versions did not write any."""
+    return sum(map(bool, written)) if isinstance(written, list) and written else None
+
+
+def _when(event: Event) -> str:
+    steps = whole(event.get("env_steps"))
+    return "" if steps is None else f"at {steps:,} env steps "
+
+
+def _lack(event: Event) -> str:
+    if whole(event.get("env_steps")) is None:
+        return "it has no env_steps"
+    return "it has no scores" if text(event.get("seeds")) else "it has no seeds"
