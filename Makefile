@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-WORKERS = $(shell $(PYTHON) -c "import os; print(min(4, (os.cpu_count() or 1) + 1))")
+WORKERS = $(shell $(PYTHON) -c "import os; free = getattr(os, 'sched_getaffinity', lambda pid: range(os.cpu_count() or 1)); print(min(4, len(free(0)) + 1))")
 
 .PHONY: train test soak lint learn bench format schema clean
 

@@ -10,7 +10,6 @@ outcomes are kept beside the page as JSON, so training one recipe again replaces
 
 import argparse
 import json
-import os
 import platform
 import statistics
 import sys
@@ -22,6 +21,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
+from spotter import machine
 from spotter.config import recipes, resolve
 from spotter.rundir.files import write_json
 
@@ -112,7 +112,7 @@ def table(outcomes: dict[str, list[Outcome]]) -> str:
 
 
 def report(outcomes: dict[str, list[Outcome]]) -> str:
-    cores = os.cpu_count()
+    cores = machine.cores()
     versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "gymnasium", "numpy"))
     return (
         f"{_START}\nMeasured {date.today()} on {cores} cores ({platform.machine()}, "
@@ -133,7 +133,7 @@ def main() -> int:
     parser.add_argument("address", nargs="*", help="recipes to train; default: all")
     parser.add_argument("--seeds", type=int, help="how many seeds; default: as promised")
     parser.add_argument("--first-seed", type=int, default=1, help="e.g. one nobody tuned on")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
+    parser.add_argument("--jobs", type=int, default=machine.cores(), help="processes")
     parser.add_argument("--write", type=Path, help="page whose results table to replace")
     args = parser.parse_args()
 

@@ -1,7 +1,6 @@
 """From single measurements to tables: medians, spreads, ratios, the machine, the page."""
 
 import json
-import os
 import platform
 import statistics
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,8 @@ from typing import Any
 
 from contestants import CONTESTANTS, REFERENCE
 from works import WORKS, Work
+
+from spotter.machine import cores
 
 _TITLES = {contestant.name: contestant.title for contestant in CONTESTANTS}
 _HEAD = (
@@ -116,7 +117,7 @@ def _to_score(results: Sequence[Mapping[str, Any]]) -> str:
 def machine() -> str:
     """One line about where this runs."""
     return (
-        f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}, "
+        f"{_processor()}, {cores()} cores, {platform.system()} {platform.machine()}, "
         f"Python {platform.python_version()}"
     )
 

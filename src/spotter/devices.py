@@ -1,11 +1,11 @@
 """Where to compute, and on how many threads."""
 
 import ctypes
-import os
 from typing import Final
 
 import torch
 
+from spotter import machine
 from spotter.config import RunConfig
 from spotter.types import UserError
 
@@ -32,7 +32,7 @@ def choose(config: RunConfig, images: bool) -> torch.device:
 
 def threads(images: bool) -> int:
     """One thread for vectors (more is slower), every core for convolutions."""
-    return os.cpu_count() or 1 if images else 1
+    return machine.cores() if images else 1
 
 
 def keep_freed_memory() -> bool:

@@ -259,7 +259,7 @@ class TestDeterminism:
 
 class TestBackEnds:
     def test_pictures_run_natively_and_memory_in_processes(self, monkeypatch):
-        monkeypatch.setattr("os.cpu_count", lambda: 2)
+        monkeypatch.setattr("spotter.machine.cores", lambda: 2)
         monkeypatch.setattr("spotter.envs.make._step_cost_s", lambda env, reward: 300e-6)
         reward = RewardConfig()
         assert choose_backend(pong(), reward).name == "native"

@@ -280,7 +280,7 @@ class TestChoosingABackEnd:
 
     def test_what_only_this_process_knows_gets_no_workers(self, monkeypatch):
         monkeypatch.setattr(make, "_step_cost_s", lambda env, reward: 1.0)
-        monkeypatch.setattr(make.os, "cpu_count", lambda: 2)
+        monkeypatch.setattr(make.machine, "cores", lambda: 2)
         importable = config("Constant-v0", count=8)
         assert choose_backend(importable, PLAIN).name == "process"
         importable_only_here = importable.model_copy(update={"id": importable.id.split(":")[1]})
@@ -292,14 +292,14 @@ class TestChoosingABackEnd:
     @pytest.mark.parametrize(("cost_s", "expected"), [(1e-3, "process"), (1e-6, "sync")])
     def test_workers_are_for_slow_steps(self, monkeypatch, cost_s, expected):
         monkeypatch.setattr(make, "_step_cost_s", lambda env, reward: cost_s)
-        monkeypatch.setattr(make.os, "cpu_count", lambda: 2)
+        monkeypatch.setattr(make.machine, "cores", lambda: 2)
         assert self.chosen(self.WALKER) == expected
-        monkeypatch.setattr(make.os, "cpu_count", lambda: 1)
+        monkeypatch.setattr(make.machine, "cores", lambda: 1)
         assert self.chosen(self.WALKER) == "sync"
 
     def test_a_machine_with_more_cores_than_copies_uses_those_it_can(self, monkeypatch):
         monkeypatch.setattr(make, "_step_cost_s", lambda env, reward: 1e-3)
-        monkeypatch.setattr(make.os, "cpu_count", lambda: 16)
+        monkeypatch.setattr(make.machine, "cores", lambda: 16)
         assert self.chosen(self.WALKER, None, count=20) == "process"
         assert self.chosen(self.WALKER, None, count=2) == "sync"
 
@@ -314,7 +314,7 @@ class TestChoosingABackEnd:
         script.write_text(text)
         monkeypatch.setattr(sys.modules["__main__"], "__file__", str(script), raising=False)
         monkeypatch.setattr(make, "_step_cost_s", lambda env, reward: 1e-3)
-        monkeypatch.setattr(make.os, "cpu_count", lambda: 2)
+        monkeypatch.setattr(make.machine, "cores", lambda: 2)
         assert self.chosen(self.WALKER) == expected
 
     def test_a_back_end_that_cannot_do_it_says_why(self):

@@ -4,7 +4,6 @@ Nothing is written anywhere. Every change is compared with the untouched config 
 changes that helped are tried together at the end, since what each gains alone may not add up.
 """
 
-import os
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -14,6 +13,7 @@ from typing import Any, Final
 
 import torch
 
+from spotter import machine
 from spotter.bench.limits import Limits, Meter
 from spotter.bench.measure import (
     Clock,
@@ -189,5 +189,5 @@ def _present(base: Trained) -> Present:
         threads=base.threads,
         device=base.training.device.type,
         devices=tuple(name for name, there in available.items() if there),
-        cores=os.cpu_count() or 1,
+        cores=machine.cores(),
     )

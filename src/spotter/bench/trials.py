@@ -5,11 +5,11 @@ how many threads, on which device. Changes of `algo.overlap`, `env.count`, `algo
 `algo.minibatch` alter what is learnt from, and so what is learnt.
 """
 
-import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from spotter import machine
 from spotter.bench.measure import Ratio
 from spotter.config import RunConfig, validate
 from spotter.config.dump import flow
@@ -80,7 +80,7 @@ class Present:
     threads: int
     device: str
     devices: tuple[str, ...] = ("cpu",)
-    cores: int = os.cpu_count() or 1
+    cores: int = field(default_factory=machine.cores)
 
 
 def changed(config: RunConfig, settings: Mapping[str, Any]) -> RunConfig:
@@ -121,7 +121,7 @@ def following(config: RunConfig, trial: Trial, done: list[Trial]) -> list[Change
     if not trial.is_faster:
         return []
     if change.settings.get("env.backend") == "process" and "env.workers" not in change.settings:
-        cores = os.cpu_count() or 1
+        cores = machine.cores()
         fewer = {cores // 2, cores - 1} - {0, cores}
         found = [
             _change("backend", env__backend="process", env__workers=count)

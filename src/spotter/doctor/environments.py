@@ -6,7 +6,6 @@ then, not the end of the examination, and no family's libraries are loaded into 
 
 import importlib.metadata
 import json
-import os
 import platform
 import re
 import sys
@@ -19,6 +18,7 @@ from spotter import plugins
 from spotter.config import EnvConfig, recipes, resolve
 from spotter.doctor import apart, random_play
 from spotter.doctor.found import Found
+from spotter.machine import cores
 from spotter.types import Leaf, Spaces, UserError
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ def machine() -> dict[str, str]:
         "torch": torch.__version__,
         "gymnasium": _version("gymnasium"),
         "device": device,
-        "cores": str(os.cpu_count() or 1),
+        "cores": str(cores()),
         "video": _video(),
         "kernels": "compiled" if COMPILED else "not compiled: install a C compiler, then again",
     }

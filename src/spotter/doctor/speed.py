@@ -1,8 +1,8 @@
 """Where a run's time went, and which settings would make it faster. Hints, never faults."""
 
 import math
-import os
 
+from spotter import machine
 from spotter.doctor.case import Case
 from spotter.doctor.changes import to, whole
 from spotter.doctor.found import Found
@@ -34,7 +34,7 @@ def slow_evaluation(case: Case) -> Found | None:
 
 
 def slow_environment(case: Case) -> Found | None:
-    share, cores = _share(case, "env"), os.cpu_count() or 1
+    share, cores = _share(case, "env"), machine.cores()
     if share < 0.6:
         return None
     backend = case.setting("env.backend")

@@ -1,7 +1,6 @@
 """From an `EnvConfig` to stepping copies: the wrapper stack, and the back-end that runs it."""
 
 import multiprocessing
-import os
 import random
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,7 @@ import numpy as np
 from gymnasium.error import Error
 from gymnasium.wrappers import TimeLimit
 
-from spotter import plugins
+from spotter import machine, plugins
 from spotter.config import EnvConfig, RewardConfig, SignalConfig
 from spotter.envs import native, pool
 from spotter.envs.base import Env, family, registered_spec
@@ -98,7 +97,7 @@ def choose_backend(
         return Backend("native", "games in processes of their own, a thread per core for them")
     if reward is not None and not rests and not native.reason_against(env, reward):
         return Backend("native", "the emulator's own threads")
-    workers = min(os.cpu_count() or 1, count // 2)  # each with two copies at least
+    workers = min(machine.cores(), count // 2)  # each with two copies at least
     if workers > 1 and _can_spawn(env):
         cost = _step_cost_s(env, reward)
         if count * cost * (1 - 1 / workers) > _TALKING_S:
@@ -127,7 +126,7 @@ def make_vector(
     if backend == "envpool":
         return pool.PoolVector(env, reward, count)
     if backend == "process":
-        workers = env.workers or os.cpu_count() or 1
+        workers = env.workers or machine.cores()
         return ProcessVector(recipe.build, count, workers, env.restarts, env.timeout_s)
     return SyncVector(recipe.build, count, env.restarts, env.timeout_s)
 

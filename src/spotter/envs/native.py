@@ -8,7 +8,6 @@ With `halves=2` the copies form two groups that run by themselves: while one gro
 can be answered (`send(0, …)`, `send(1, …)`, `recv(0)`, …).
 """
 
-import os
 from collections.abc import Sequence
 from typing import Any, Final, Self
 
@@ -16,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces as gs
 
-from spotter import plugins
+from spotter import machine, plugins
 from spotter.config import EnvConfig, RewardConfig
 from spotter.envs import atari
 from spotter.envs.ale.cartridge import NOTHING, SEEDS, cartridge
@@ -217,7 +216,7 @@ def _make(config: atari.Config, count: int, tells_lives: bool) -> Any:
     return vector_env.AtariVectorEnv(
         cartridge(config.id).name,
         count,
-        num_threads=min(count, _cores()),
+        num_threads=min(count, machine.cores()),
         autoreset_mode="SameStep",
         reward_clipping=False,
         life_loss_info=tells_lives,
@@ -233,10 +232,3 @@ def _make(config: atari.Config, count: int, tells_lives: bool) -> Any:
         stack_num=config.depth,
         full_action_space=config.full_actions,
     )
-
-
-def _cores() -> int:
-    """Those this process may use, where the system tells."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -11,7 +11,6 @@ each. Every copy has its own stream of random numbers, other ones than Gymnasium
 seed; a copy cannot be replayed from a tape.
 """
 
-import os
 import warnings
 from collections.abc import Sequence
 from typing import Any, Final, Self
@@ -19,7 +18,7 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from spotter import plugins
+from spotter import machine, plugins
 from spotter.config import EnvConfig, RewardConfig
 from spotter.envs.base import Env, family
 from spotter.envs.buffers import Bools, Buffers, floats
@@ -193,7 +192,7 @@ def _limit(env: Env) -> int:
 
 def _make(env: EnvConfig, count: int, seeds: list[int]) -> Any:
     envpool = plugins.require("envpool", extra="fast")
-    threads = max(1, min(_cores(), count // SAME[env.id]))
+    threads = max(1, min(machine.cores(), count // SAME[env.id]))
     with warnings.catch_warnings():
         # about the precision of bounds nobody reads; they are made when first asked for
         warnings.simplefilter("ignore")
@@ -207,10 +206,3 @@ def _make(env: EnvConfig, count: int, seeds: list[int]) -> Any:
         )
         assert pool.observation_space is not None and pool.action_space is not None
     return pool
-
-
-def _cores() -> int:
-    """Those this process may use, where the system tells."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

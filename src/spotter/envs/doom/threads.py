@@ -17,6 +17,7 @@ from typing import Any, Final, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from spotter import machine
 from spotter.config import EnvConfig, RewardConfig
 from spotter.envs.layout import Layout, assemble
 from spotter.envs.logbook import Logbook
@@ -195,9 +196,6 @@ def _pool(core: int) -> ThreadPoolExecutor:
 
 def _cores() -> list[int]:
     """Those this process may use; two processes begin with different ones, if all goes well."""
-    if hasattr(os, "sched_getaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-    else:
-        cores = list(range(os.cpu_count() or 1))
+    cores = machine.core_ids()
     first = os.getpid() % len(cores)
     return cores[first:] + cores[:first]
