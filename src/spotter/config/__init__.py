@@ -8,13 +8,13 @@ from spotter.config.models import (
     AlgoConfig,
     EnvConfig,
     Expect,
-    FreeForm,
     PolicyConfig,
     RewardConfig,
     RunConfig,
     SignalConfig,
     WrapperConfig,
 )
+from spotter.config.plugin import FreeForm
 from spotter.config.watching import (
     AlertsConfig,
     BudgetConfig,

@@ -9,8 +9,8 @@ from pydantic_core import ErrorDetails
 
 from spotter import plugins
 from spotter.config import tree
-from spotter.config.models import Plugin
 from spotter.config.overrides import COMMAND_LINE
+from spotter.config.plugin import Plugin
 from spotter.config.words import listed, shown
 from spotter.types import UserError
 

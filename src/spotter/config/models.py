@@ -5,13 +5,10 @@ here they appear as the base class and are resolved by name while validating. No
 derived from another one, and none is a secret.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import (
-    AfterValidator,
-    BeforeValidator,
     Field,
     SerializeAsAny,
     ValidatorFunctionWrapHandler,
@@ -21,6 +18,7 @@ from pydantic import (
 
 from spotter import plugins
 from spotter.config.base import Settings, Whole
+from spotter.config.plugin import FreeForm, Plugin, known_to, picked
 from spotter.config.watching import (
     AlertsConfig,
     BudgetConfig,
@@ -29,92 +27,8 @@ from spotter.config.watching import (
     PlateauConfig,
     VideoConfig,
 )
-from spotter.config.words import shown
 from spotter.schedules import Schedule, constant, scheduled, within
-from spotter.types import Progress, UserError
-
-_SECRET_WORDS = {"password", "passwd", "secret", "token", "credential", "credentials", "apikey"}
-
-
-def _refuse_secrets(value: Any) -> Any:
-    """Look at the keys all the way down; the values are never shown."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            if _is_secret(str(key)):
-                raise ValueError(
-                    f"should not hold '{key}', which looks like a secret: configs are saved and "
-                    "shared, so pass secrets in environment variables"
-                )
-            _refuse_secrets(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            _refuse_secrets(inner)
-    return value
-
-
-def _is_secret(key: str) -> bool:
-    """Whole words only: `access_token` and `apiKey` are secrets, `max_tokens` is none."""
-    words = re.sub(r"([a-z])([A-Z])", r"\1_\2", key).lower().replace("-", "_").split("_")
-    return bool(_SECRET_WORDS & set(words)) or "api_key" in "_".join(words)
-
-
-FreeForm = Annotated[dict[str, Any], BeforeValidator(_refuse_secrets)]
-"""Arguments handed on to somebody else's constructor, unchecked but for secrets."""
-
-
-class Plugin(Settings):
-    """A section in which one key picks a plug-in file, which brings the rest of the fields."""
-
-    plugin_kind: ClassVar[str] = ""
-    picked_by: ClassVar[str] = "name"
-
-    name: str
-
-    @classmethod
-    def chosen(cls, data: Any) -> "type[Plugin]":
-        """The `Config` of the plug-in a section names; `UserError` if it names none."""
-        key = cls.picked_by
-        if not isinstance(data, Mapping):
-            wish = f"such as {{{key}: {data}}}" if isinstance(data, str) else f"with `{key}`"
-            raise UserError(f"should be a map {wish}, got {shown(data)}")
-        name = data.get(key)
-        if name is None:
-            typo = plugins.nearest(key, [str(other) for other in data])
-            hint = f"`{typo}` looks like a misspelling of it" if typo else cls._known()
-            raise UserError(f"needs `{key}`; {hint}")
-        if not isinstance(name, str):
-            raise UserError(f"needs text as `{key}`, got {shown(name)}; {cls._known()}")
-        config = getattr(plugins.load(cls.plugin_kind, name), "Config", None)
-        if not (isinstance(config, type) and issubclass(config, cls)):
-            raise UserError(f"names {name}, which has no Config made from {cls.__name__}")
-        return config
-
-    @classmethod
-    def _known(cls) -> str:
-        return f"known: {', '.join(plugins.names(cls.plugin_kind))}"
-
-
-def _plugin(base: type[Plugin]) -> WrapValidator:
-    """Validate a section with the `Config` of the plug-in it names."""
-
-    def validate(data: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-        if isinstance(data, Plugin):
-            return handler(data)
-        # a UserError is a ValueError, so pydantic adds the path and carries on
-        return base.chosen(data).from_data(data)
-
-    return WrapValidator(validate)
-
-
-def _known_to(kind: str, *also: str) -> AfterValidator:
-    """The name of a plug-in that is loaded later."""
-
-    def check(name: str) -> str:
-        if name not in also and not plugins.exists(kind, name):
-            raise ValueError(plugins.unknown(kind, name))
-        return name
-
-    return AfterValidator(check)
+from spotter.types import Progress
 
 
 class WrapperConfig(Plugin):
@@ -146,8 +60,8 @@ class SignalConfig(Plugin):
 NOT_THE_GAME: Final = ("count", "backend", "workers", "threshold", "restarts", "timeout_s")
 """What the score of a policy does not depend on: how copies are run, what counts as solved."""
 
-AnyWrapper = Annotated[SerializeAsAny[WrapperConfig], _plugin(WrapperConfig)]
-AnySignal = Annotated[SerializeAsAny[SignalConfig], _plugin(SignalConfig)]
+AnyWrapper = Annotated[SerializeAsAny[WrapperConfig], picked(WrapperConfig)]
+AnySignal = Annotated[SerializeAsAny[SignalConfig], picked(SignalConfig)]
 
 
 class EnvConfig(Settings):
@@ -160,7 +74,7 @@ class EnvConfig(Settings):
     """Settings of a family that evaluation leaves out, as it does train-only wrappers."""
 
     id: str = Field("", description="A Gymnasium id, or package:Id to import the package first.")
-    family: Annotated[str, _known_to("envs", "")] = Field(
+    family: Annotated[str, known_to("envs", "")] = Field(
         "", description="Which file in envs/ makes and describes it."
     )
     protocol: str | None = Field(
@@ -254,7 +168,7 @@ class RewardConfig(Settings):
 class PolicyConfig(Settings):
     """The network: encoder per observation leaf, trunk, heads."""
 
-    encoder: Annotated[str, _known_to("nets", "auto")] = Field(
+    encoder: Annotated[str, known_to("nets", "auto")] = Field(
         "auto", description="For images; auto picks by size. A file in nets/."
     )
     hidden: tuple[Whole, ...] | None = Field(
@@ -337,7 +251,7 @@ class RunConfig(Settings):
     env: AnyEnv
     reward: RewardConfig = RewardConfig()
     policy: PolicyConfig = PolicyConfig()
-    algo: Annotated[SerializeAsAny[AlgoConfig], _plugin(AlgoConfig)]
+    algo: Annotated[SerializeAsAny[AlgoConfig], picked(AlgoConfig)]
     eval: EvalConfig = EvalConfig()
     budget: BudgetConfig = BudgetConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()

@@ -13,12 +13,12 @@ from spotter.config.models import (
     AlgoConfig,
     EnvConfig,
     Expect,
-    Plugin,
     RewardConfig,
     RunConfig,
     SignalConfig,
     WrapperConfig,
 )
+from spotter.config.plugin import Plugin
 
 Schema = dict[str, Any]
 

@@ -10,7 +10,8 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from spotter.config.models import EnvConfig, Plugin
+from spotter.config.models import EnvConfig
+from spotter.config.plugin import Plugin
 from spotter.schedules import Schedule
 from spotter.types import UserError
 
