@@ -16,7 +16,7 @@ test: $(READY)
 
 # The fault tests with longer runs and many more kills; about ten minutes on two cores.
 soak: $(READY)
-	SPOTTER_SOAK=1 $(BIN)/python -m pytest tests/faults
+	SPOTTER_SOAK=1 $(BIN)/python -m pytest tests/faults tests/nets/test_encoders.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

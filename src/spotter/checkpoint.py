@@ -21,7 +21,7 @@ import safetensors.torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from spotter.config import CheckpointConfig, PolicyConfig, RunConfig, recipes, validate
+from spotter.config import CheckpointConfig, PolicyConfig, RunConfig, validate
 from spotter.envs import space_data
 from spotter.nets.actor_critic import Policy
 from spotter.packing import pack, unpack
@@ -302,9 +302,7 @@ def reading(step: Path) -> Iterator[None]:
 
 def read_config(step: Path) -> RunConfig:
     """The config of the run a checkpoint belongs to."""
-    data = recipes.plain(recipes.read(step.parents[1] / "config.yaml").data)
-    data.setdefault("policy", {}).setdefault("engine", "torch")  # there was no choice once
-    return validate(data)
+    return validate(Run(step.parents[1]).settings())
 
 
 def read_scores(step: Path) -> dict[str, dict[str, Any]]:

@@ -46,7 +46,7 @@ _SUPPORT: Final = {
         *("slices", "space_data", "spaces", "tape", "vector", "watchdog", "worker", "wrappers"),
         *("signals", "contract"),
     },
-    "nets": {"actor_critic", "heads", "layers", "normalize"},
+    "nets": {"actor_critic", "encoders", "heads", "layers", "normalize"},
     "wrappers": {"base"},
     "signals": {"base"},
 }

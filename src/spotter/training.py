@@ -114,7 +114,7 @@ class Training:
         self.last = rollout = gathered.rollout
         metrics = self.algorithm.update(rollout, gathered.progress)
         # Statistics move only here, so acting and learning on one rollout see the same inputs.
-        if self.config.policy.normalize_obs == "running":
+        if self.policy.inputs.is_running:
             self.policy.observe(rollout.flatten(rollout.value, rollout.value).obs)
         metrics |= diagnosis.statistics(rollout, self.policy)
         metrics |= settings_used(self.algorithm, self.config.algo, gathered.progress)

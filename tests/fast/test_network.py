@@ -110,6 +110,23 @@ def test_gradients_equal_autograd_for_every_space(observation, action):
     compare(*pair(observation, action))
 
 
+@pytest.mark.parametrize("norm", [None, "layer"])
+@pytest.mark.parametrize("hidden", [(16, 12), ()])
+@pytest.mark.parametrize("shared", [False, True])
+def test_gradients_equal_autograd_however_leaves_are_joined(norm, hidden, shared):
+    for observation, join in (
+        ("nested", "encode"), ("nested", "concat"), ("vector", "encode"), ("large number", "encode")
+    ):  # fmt: skip
+        policy, network, optimizer = pair(
+            observation, "discrete", join=join, norm=norm, hidden=hidden, shared=shared
+        )
+        compare(policy, network, optimizer)
+        obs, tensors, *_ = samples(policy)
+        mine = network.activations({"x": network.inputs(obs)})
+        for ours, theirs in zip(mine, policy.activations(tensors), strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
 @pytest.mark.parametrize("action", ["discrete", "multi_discrete", "binary"])
 def test_masked_actions_have_no_gradient_of_their_own(action):
     compare(*pair("vector", action), mask=True)

@@ -2,19 +2,19 @@
 
 from spotter.config.base import Settings, Whole
 from spotter.config.layers import Layer
-from spotter.config.load import Resolved, changed, resolve, validate
+from spotter.config.load import Resolved, changed, from_older, resolve, validate
 from spotter.config.models import (
     NOT_THE_GAME,
     AlgoConfig,
     EnvConfig,
     Expect,
-    PolicyConfig,
     RewardConfig,
     RunConfig,
     SignalConfig,
     WrapperConfig,
 )
 from spotter.config.plugin import FreeForm
+from spotter.config.policy import PolicyConfig
 from spotter.config.watching import (
     AlertsConfig,
     BudgetConfig,
@@ -48,6 +48,7 @@ __all__ = [
     "Whole",
     "WrapperConfig",
     "changed",
+    "from_older",
     "resolve",
     "validate",
 ]

@@ -101,6 +101,14 @@ def _where(layers: Sequence[Layer], path: tree.Path) -> str:
     return ""
 
 
+def from_older(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A saved config with settings that are younger than it: what was done before they existed."""
+    policy = data.get("policy")
+    if policy is not None and not isinstance(policy, Mapping):
+        return dict(data)  # who validates it says what is wrong
+    return {**data, "policy": {"engine": "torch", "join": "concat", **(policy or {})}}
+
+
 class _Promise(Settings):
     expect: Expect
 

@@ -5,8 +5,9 @@ ever copied between this and the torch module beside it.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
@@ -197,7 +198,7 @@ def _scatter(codes: Codes, d: Floats, out: Floats) -> None:
 class Tower:
     """Layers one after another; the twin of a trunk."""
 
-    def __init__(self, trunk: nn.Sequential) -> None:
+    def __init__(self, trunk: Iterable[nn.Module]) -> None:
         modules = list(trunk)
         self.layers: list[Layer] = []
         while modules:
@@ -217,10 +218,10 @@ class Tower:
             x = layer.forward(x)
         return x
 
-    def backward(self, d: Floats) -> None:
-        """`d` (overwritten): the derivative by the output."""
+    def backward(self, d: Floats, to_input: Floats | None = None) -> None:
+        """`d` (overwritten): the derivative by the output; `to_input` receives that by x."""
         for index in range(len(self.layers) - 1, -1, -1):
-            below = self._between[index].rows(len(d)) if index else None
+            below = self._between[index].rows(len(d)) if index else to_input
             self.layers[index].backward(d, below)
             if below is not None:
                 d = below
@@ -228,3 +229,43 @@ class Tower:
     def outputs(self) -> list[Floats]:
         """Of every layer, from the latest `forward`."""
         return [layer._h for layer in self.layers]
+
+
+class Joined:
+    """A tower for each of several leaves, side by side, and one on top of all."""
+
+    def __init__(self, leaves: Sequence[Iterable[nn.Module]], trunk: Iterable[nn.Module]) -> None:
+        self._leaves, self._trunk = [Tower(leaf) for leaf in leaves], Tower(trunk)
+        self.layers = [layer for tower in self._leaves for layer in tower.layers]
+        inputs = [tower.layers[0].linear.in_features for tower in self._leaves]
+        outputs = [tower.layers[-1].linear.out_features for tower in self._leaves]
+        self._inputs, self._outputs = _columns(inputs), _columns(outputs)
+        self._out, self._slope = Scratch(sum(outputs)), shared_scratch(sum(outputs), "joined")
+        self.layers += self._trunk.layers
+
+    def forward(self, x: Floats) -> Floats:
+        """`x`: [B, in], the leaves one beside the other."""
+        joined = self._out.rows(len(x))
+        for tower, inputs, outputs in zip(self._leaves, self._inputs, self._outputs, strict=True):
+            joined[:, outputs] = tower.forward(x[:, inputs])
+        out: Floats = self._trunk.forward(joined)
+        return out
+
+    def backward(self, d: Floats) -> None:
+        """`d` (overwritten): the derivative by the output."""
+        if self._trunk.layers:
+            to_joined = self._slope.rows(len(d))
+            self._trunk.backward(d, to_joined)
+            d = to_joined
+        for tower, outputs in zip(self._leaves, self._outputs, strict=True):
+            tower.backward(d[:, outputs])
+
+    def outputs(self) -> list[Floats]:
+        """Of every layer, from the latest `forward`."""
+        return [layer._h for layer in self.layers]
+
+
+def _columns(widths: Sequence[int]) -> list[slice]:
+    """Where each of some blocks lies in a row that holds all of them."""
+    ends = list(accumulate(widths))
+    return [slice(end - width, end) for end, width in zip(ends, widths, strict=True)]

@@ -7,6 +7,7 @@ tests/fast compares the two for every head, loss and normalisation.
 """
 
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,9 +17,10 @@ from torch import Tensor, nn
 
 from spotter.fast import heads, kernels
 from spotter.fast.blas import single_thread
-from spotter.fast.layers import ACTIVATIONS, Tower, view
+from spotter.fast.layers import ACTIVATIONS, Joined, Tower, view
 from spotter.fast.plain import Floats, shared_scratch
-from spotter.nets.actor_critic import Binary, Body, OneHot, Policy
+from spotter.nets.actor_critic import Body, Policy
+from spotter.nets.encoders import Binary, OneHot
 from spotter.nets.normalize import BoundsNorm, RunningNorm
 from spotter.types import Leaf, UserError
 
@@ -49,7 +51,7 @@ def reason_against(policy: Policy) -> str:
         return "it is large"
     kinds = (nn.Linear, nn.LayerNorm, *ACTIVATIONS)
     for body in (policy.actor, policy.critic):
-        for module in body.trunk:
+        for module in chain(body.trunk, *body.layers):
             if type(module) not in kinds:
                 return f"it uses {type(module).__name__}"
     return ""
@@ -91,8 +93,8 @@ class Network:
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self._inputs = _Inputs(policy)
-        self.actor = Tower(policy.actor.trunk)
-        self.critic = self.actor if policy.shared else Tower(policy.critic.trunk)
+        self.actor = _tower(policy.actor)
+        self.critic = self.actor if policy.shared else _tower(policy.critic)
         head = policy.policy_head
         log_std = view(head.log_std) if policy.spaces.action.kind == "box" else None
         self.distribution = heads.make(policy.spaces.action, log_std, policy.config.squash)
@@ -211,6 +213,12 @@ class Network:
         return value[:, 0]
 
 
+def _tower(body: Body) -> Tower | Joined:
+    if len(body.layers) > 1:
+        return Joined([layer.children() for layer in body.layers], body.trunk)
+    return Tower([*chain(*body.layers), *body.trunk])
+
+
 class _Head:
     """A last layer: linear, without an activation."""
 
@@ -248,7 +256,7 @@ class _Inputs:
             only is not None
             and isinstance(body.encoders[0], OneHot)
             and sum(only.nvec) > _MANY_CODES
-            and bool(policy.actor.trunk)
+            and bool(body.layers or body.trunk)
         )
         self._offsets = np.cumsum([0, *only.nvec[:-1]]) if only and only.nvec else None
 

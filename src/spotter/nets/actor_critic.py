@@ -4,7 +4,6 @@
 and travel with the weights; nothing in this file knows about environments or algorithms.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,16 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from spotter import plugins
 from spotter.config import PolicyConfig
+from spotter.nets import encoders
 from spotter.nets.heads import Distribution, Head
 from spotter.nets.layers import ACTIVATIONS, initialized, trunk
 from spotter.nets.normalize import BoundsNorm, RunningNorm, ValueNorm
 from spotter.types import Leaf, Spaces
 
 TensorObs = Mapping[str, Tensor]
-_BY_SIZE = ((3, "mlp"), (16, "small_cnn"), (36, "impala_cnn"))
-"""What `encoder: auto` takes for images with a side below that; larger ones get nature_cnn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +143,21 @@ class Inputs(nn.Module):
         super().__init__()
         self._leaves = dict(leaves)
         self._norms: dict[str, nn.Module] = {}
+        way = config.normalize_obs or (
+            "running" if encoders.each_has_a_layer(leaves, config) else None
+        )
         for path, leaf in leaves.items():
-            norm = _normalizer(leaf, config)
-            if norm is not None:
+            if leaf.kind == "vector" and way is not None:
+                norm = RunningNorm(leaf.shape) if way == "running" else BoundsNorm(leaf)
                 self._norms[path] = norm
-                self.add_module(path.replace("/", "_"), norm)
+                self.add_module(self._free_name(path), norm)
+
+    def _free_name(self, path: str) -> str:
+        """A leaf may be called anything, a module neither `a.b` nor as an attribute is."""
+        name = path.replace("/", "_").replace(".", "_")
+        while not name or hasattr(self, name):
+            name += "_"
+        return name
 
     def forward(self, obs: TensorObs) -> dict[str, Tensor]:
         inputs: dict[str, Tensor] = {}
@@ -168,34 +175,41 @@ class Inputs(nn.Module):
         """What normalises a leaf, if anything does."""
         return self._norms.get(path)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether there are statistics that training moves."""
+        return any(isinstance(norm, RunningNorm) for norm in self._norms.values())
+
     def observe(self, obs: TensorObs) -> None:
         for path, norm in self._norms.items():
             if isinstance(norm, RunningNorm):
                 norm.update(obs[path])
 
 
-def _normalizer(leaf: Leaf, config: PolicyConfig) -> nn.Module | None:
-    if leaf.kind != "vector" or config.normalize_obs is None:
-        return None
-    return RunningNorm(leaf.shape) if config.normalize_obs == "running" else BoundsNorm(leaf)
-
-
 class Body(nn.Module):
-    """All leaves encoded, joined, and sent through the trunk."""
+    """All leaves encoded, joined, and sent through the trunk.
+
+    `encoders` has a module for each leaf; so has `layers`, or it is empty (see `policy.join`).
+    """
 
     def __init__(self, leaves: Mapping[str, Leaf], config: PolicyConfig, images: bool) -> None:
         super().__init__()
         self._paths = list(leaves)
-        self.encoders = nn.ModuleList([_encoder(leaf, config) for leaf in leaves.values()])
-        width = sum(
-            _width(encoder, leaf)
+        self.encoders = nn.ModuleList([encoders.make(leaf, config) for leaf in leaves.values()])
+        widths = [
+            encoders.width(encoder, leaf)
             for encoder, leaf in zip(self.encoders, leaves.values(), strict=True)
-        )
+        ]
+        self.layers = nn.ModuleList()
+        if encoders.each_has_a_layer(leaves, config):
+            for leaf, inputs in zip(leaves.values(), widths, strict=True):
+                self.layers.append(encoders.layer(leaf, inputs, images, config))
+            widths = [encoders.layer_width(images)] * len(leaves)
         default = (512,) if images else (64, 64)
         hidden = default if config.hidden is None else config.hidden
         activation = config.activation or ("relu" if images else "tanh")
-        self.trunk = trunk(width, hidden, activation, config.norm, config.orthogonal)
-        self.features = hidden[-1] if hidden else width
+        self.trunk = trunk(sum(widths), hidden, activation, config.norm, config.orthogonal)
+        self.features = hidden[-1] if hidden else sum(widths)
         self._half = config.precision == "bfloat16"
 
     def forward(self, inputs: dict[str, Tensor]) -> Tensor:
@@ -210,6 +224,8 @@ class Body(nn.Module):
         encoded = [
             encoder(inputs[path]) for path, encoder in zip(self._paths, self.encoders, strict=True)
         ]
+        if self.layers:
+            encoded = [layer(x) for layer, x in zip(self.layers, encoded, strict=True)]
         return encoded[0] if len(encoded) == 1 else torch.cat(encoded, -1)
 
     def activations(self, inputs: dict[str, Tensor]) -> list[Tensor]:
@@ -226,68 +242,3 @@ class Body(nn.Module):
             for hook in hooks:
                 hook.remove()
         return found
-
-
-def _encoder(leaf: Leaf, config: PolicyConfig) -> nn.Module:
-    if leaf.kind == "image":
-        side = min(leaf.shape[1:])
-        auto = next((name for below, name in _BY_SIZE if side < below), "nature_cnn")
-        name = auto if config.encoder == "auto" else config.encoder
-        module: nn.Module = plugins.load("nets", name).build(leaf.shape, config)
-        return module
-    if leaf.kind == "discrete" or leaf.kind == "multi_discrete":
-        kinds = {"onehot": OneHot, "embedding": Embedding, "binary": Binary}
-        return kinds[config.discrete](leaf.nvec, config.embedding)
-    return nn.Identity()
-
-
-def _width(encoder: nn.Module, leaf: Leaf) -> int:
-    """Features an encoder makes of one observation, found by trying."""
-    example = torch.zeros((1, *leaf.shape), dtype=torch.long if leaf.nvec else torch.float32)
-    with torch.no_grad():
-        width: int = encoder(example).shape[-1]
-    return width
-
-
-class OneHot(nn.Module):
-    """Whole numbers below `nvec` as indicator vectors, joined."""
-
-    offsets: Tensor
-
-    def __init__(self, nvec: tuple[int, ...], _width: int) -> None:
-        super().__init__()
-        self._total = sum(nvec)
-        starts = torch.tensor([0, *nvec[:-1]]).cumsum(0)
-        self.register_buffer("offsets", starts, persistent=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = x.unsqueeze(-1) if x.dim() == 1 else x
-        out = torch.zeros(x.shape[0], self._total, device=x.device)
-        return out.scatter_(-1, x + self.offsets, 1.0)
-
-
-class Embedding(nn.Module):
-    """A learnt vector per value, joined."""
-
-    def __init__(self, nvec: tuple[int, ...], width: int) -> None:
-        super().__init__()
-        self.tables = nn.ModuleList([nn.Embedding(n, width) for n in nvec])
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = x.unsqueeze(-1) if x.dim() == 1 else x
-        return torch.cat([table(x[:, i]) for i, table in enumerate(self.tables)], -1)
-
-
-class Binary(nn.Module):
-    """The binary digits of each number: few inputs for large spaces."""
-
-    shifts: Tensor
-
-    def __init__(self, nvec: tuple[int, ...], _width: int) -> None:
-        super().__init__()
-        bits = max(1, math.ceil(math.log2(max(max(nvec), 2))))
-        self.register_buffer("shifts", torch.arange(bits), persistent=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = x.unsqueeze(-1) if x.dim() == 1 else x
-        return ((x.unsqueeze(-1) >> self.shifts) & 1).float().flatten(1)

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from spotter.config import RunConfig, recipes
+from spotter.config import RunConfig, from_older, recipes
 from spotter.config.dump import to_yaml
 from spotter.rundir import evaluations, frames, identity, lock, process, registry, selectors
 from spotter.rundir.files import (
@@ -123,7 +123,7 @@ class Run:
         """config.yaml as plain data, unchecked: settings may be of another version."""
         data = recipes.plain(recipes.read(self.folder / "config.yaml").data)
         assert isinstance(data, dict)
-        return data
+        return from_older(data)
 
     def metrics(self) -> Iterator[dict[str, Any]]:
         """One row per update: update, env_steps, vector_steps, and every metric by name."""

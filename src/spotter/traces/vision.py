@@ -62,7 +62,7 @@ def look(folder: str, step: int, target: Target = "action") -> Seen:
 def policy_of(folder: Path, meta: Meta) -> "Policy":
     """Who played the trace in a folder."""
     from spotter import checkpoint
-    from spotter.config import validate
+    from spotter.config import from_older, validate
     from spotter.traces.capture import fresh
 
     run = folder.resolve().parents[1]
@@ -70,7 +70,7 @@ def policy_of(folder: Path, meta: Meta) -> "Policy":
         raise UserError("a person played this episode, and people's filters cannot be shown")
     if meta.mode == "untrained":
         latest = checkpoint.read(checkpoint.find(str(run)))
-        return fresh(validate(meta.settings), latest.spaces)
+        return fresh(validate(from_older(meta.settings)), latest.spaces)
     return checkpoint.load(f"{run}/step={meta.step}")
 
 

@@ -1,0 +1,64 @@
+"""The network's settings."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from spotter.config.base import Settings, Whole
+from spotter.config.plugin import known_to
+
+
+class PolicyConfig(Settings):
+    """The network: encoder per observation leaf, trunk, heads."""
+
+    encoder: Annotated[str, known_to("nets", "auto")] = Field(
+        "auto", description="For images; auto picks by size. A file in nets/."
+    )
+    hidden: tuple[Whole, ...] | None = Field(
+        None, strict=False, description="Trunk layer widths; null: [64, 64], or [512] for images."
+    )
+    activation: Literal["tanh", "relu", "elu", "gelu", "silu"] | None = Field(
+        None, description="null: tanh, or relu for images."
+    )
+    norm: Literal["layer", "batch"] | None = Field(None, description="After each trunk layer.")
+    shared: bool | None = Field(
+        None, description="One trunk for actor and critic; null: only for images."
+    )
+    discrete: Literal["onehot", "embedding", "binary"] = Field(
+        "onehot", description="How discrete observations enter the network."
+    )
+    embedding: Whole = Field(64, ge=1, description="Width, where discrete is embedding.")
+    join: Literal["encode", "concat"] | None = Field(
+        None,
+        description=(
+            "Several observation leaves: encode normalises each and gives it a layer, so that all "
+            "count alike; concat takes them as they are; null: encode, unless all are discrete."
+        ),
+    )
+    normalize_obs: Literal["running", "bounds"] | None = Field(
+        None, description="running: mean and std seen so far; bounds: from the space."
+    )
+    normalize_values: bool = Field(
+        False, description="PopArt: the critic learns normalised targets."
+    )
+    engine: Literal["auto", "numpy", "torch"] = Field(
+        "auto",
+        description=(
+            "Who computes it: torch, or for small networks on the CPU NumPy with gradients derived "
+            "by hand, which is several times faster and equal up to rounding."
+        ),
+    )
+    precision: Literal["float32", "bfloat16"] = Field(
+        "float32",
+        description="bfloat16: encoder and trunk in half the bits, on NVIDIA GPUs only.",
+    )
+    squash: bool = Field(False, description="Box actions through tanh instead of clipping.")
+    log_std: float = Field(0.0, description="Initial log standard deviation of Box actions.")
+    orthogonal: bool = Field(True, description="Orthogonal initialisation.")
+    policy_gain: float = Field(0.01, gt=0, description="Small: the first policy is near uniform.")
+
+    @model_validator(mode="after")
+    def _positive(self) -> Self:
+        if self.hidden is not None and any(width < 1 for width in self.hidden):
+            raise ValueError("needs every width in `hidden` to be at least 1")
+        return self
