@@ -7,7 +7,8 @@ import pytest
 
 from spotter import diagnosis
 from spotter import functional as F
-from spotter.training import Training
+from spotter.rundir.run import Run
+from spotter.training import Training, train
 
 
 def collected(make_config, env_id="CartPole-v1", steps=40, **sections):
@@ -36,6 +37,56 @@ def test_continuous_actions_have_a_spread_instead_of_shares(make_config):
     found = diagnosis.statistics(*collected(make_config, "Pendulum-v1"))
     assert found["policy/std"] == pytest.approx(1.0)
     assert not [key for key in found if key.startswith("action/share")]
+
+
+def test_a_box_action_has_numbers_of_its_own(make_config):
+    lander = {"env": {"family": "box2d"}, "policy": {"log_std": 1.6}}
+    rollout, policy = collected(make_config, "LunarLanderContinuous-v3", **lander)
+    found = diagnosis.statistics(rollout, policy)
+    for i in range(2):
+        column = rollout.action[..., i]
+        assert found[f"action/mean/{i}"] == pytest.approx(column.mean().item(), abs=1e-5)
+        assert found[f"action/std/{i}"] == pytest.approx(column.std(correction=0).item(), rel=1e-4)
+        assert found[f"policy/std/{i}"] == pytest.approx(4.953, abs=1e-3)
+    outside = (rollout.action.abs() > 1).float().mean().item()
+    assert found["action/outside"] == pytest.approx(outside)
+    assert outside > 0.8
+
+
+def test_choices_of_every_component_are_counted(make_config):
+    dials = {"env": {"kwargs": {"actions": "dials"}}}
+    rollout, policy = collected(make_config, "tests.traces.odd:Odd-v0", **dials)
+    found = diagnosis.statistics(rollout, policy)
+    for i, choices in enumerate((2, 3)):
+        column = rollout.action[..., i]
+        for choice in range(choices):
+            share = (column == choice).float().mean().item()
+            assert found[f"action/share/{i}/{choice}"] == pytest.approx(share)
+        assert found[f"action/mean/{i}"] == pytest.approx(column.float().mean().item())
+        assert f"action/std/{i}" in found
+
+
+def test_switches_have_means(make_config):
+    switches = {"env": {"kwargs": {"actions": "switches"}}}
+    found = diagnosis.statistics(*collected(make_config, "tests.traces.odd:Odd-v0", **switches))
+    assert [f"action/mean/{i}" in found for i in range(4)] == [True, True, True, False]
+
+
+def test_actions_cut_by_their_bounds_raise_alerts(make_config):
+    """Five times as wide as the bounds of both engines."""
+    config = make_config(
+        "LunarLanderContinuous-v3",
+        {"name": "ppo", "steps": 250},
+        env={"family": "box2d", "count": 4},
+        policy={"log_std": 1.6},
+        budget={"env_steps": 6000},
+        eval={"every_steps": None, "episodes": 1},
+        video={"when": None},
+    )
+    run = train(config, new_run=lambda: Run.create(config, "x")).run
+    alerts = {event["id"]: event["saw"] for event in run.events() if event["event"] == "alert"}
+    assert alerts["initial-action-std"].endswith("from the fresh policy, where bounds are ±1")
+    assert alerts["action-std-explosion"].endswith(" where bounds are ±1")
 
 
 def test_the_table_is_the_rollout(make_config):

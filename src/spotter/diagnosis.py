@@ -12,6 +12,7 @@ from spotter import functional as F
 from spotter.fast import objectives as maths
 from spotter.nets.actor_critic import Policy
 from spotter.rollout import Batch, Rollout
+from spotter.types import ActionSpec
 
 COLUMNS: Final = (
     "copy", "step", "action", "probability", "reward", "cumulative", "return", "value",
@@ -20,6 +21,8 @@ COLUMNS: Final = (
 """Of the step table; `end` is terminated, truncated, lost or empty."""
 _MOST_ROWS: Final = 2_000
 _MOST_SHARES: Final = 32
+"""Choices of all components together."""
+_MOST_COMPONENTS: Final = 32
 _MOST_NUMBERS: Final = 50_000
 
 
@@ -35,15 +38,38 @@ def statistics(rollout: Rollout, policy: Policy) -> dict[str, float]:
     report["rollout/reward_std"] = report.pop("reward/std")
     report |= maths.moments(obs=_some_numbers(batch))
     if action.kind == "box":
-        report["policy/std"] = maths.mean(np.exp(_array(policy.policy_head.log_std)))
+        std = np.exp(_array(policy.policy_head.log_std))
+        report["policy/std"] = maths.mean(std)
+        report["action/outside"] = float(np.mean(np.abs(taken) > 1))
+        report |= _by_component("policy/std", std)
     else:
         report["policy/probability"] = maths.mean(np.exp(_array(batch.log_prob)))
-    if action.kind == "discrete" and action.nvec[0] <= _MOST_SHARES:
-        counts = np.bincount(taken, minlength=action.nvec[0]).tolist()
-        report |= {f"action/share/{i}": n / max(1, len(taken)) for i, n in enumerate(counts)}
+    report |= _shares(taken, action)
+    if taken.ndim == 2:
+        report |= _by_component("action/mean", taken.mean(axis=0))
+        report |= _by_component("action/std", taken.std(axis=0))
     lost = sum(stop - start for start, stop, _ in rollout.lost)
     report["rollout/lost"] = lost / (len(batch) + lost)
     return report
+
+
+def _shares(taken: npt.NDArray[Any], action: ActionSpec) -> dict[str, float]:
+    """Of every choice, of each component where there are several; none where they are too many."""
+    if not action.nvec or sum(action.nvec) > _MOST_SHARES:
+        return {}
+    columns = taken.reshape(len(taken), -1).T
+    names = [f"/{i}" for i in range(len(columns))] if len(columns) > 1 else [""]
+    shares: dict[str, float] = {}
+    for name, column, choices in zip(names, columns, action.nvec, strict=True):
+        counts = np.bincount(column, minlength=choices) / max(1, len(column))
+        shares |= {f"action/share{name}/{i}": float(n) for i, n in enumerate(counts)}
+    return shares
+
+
+def _by_component(name: str, values: npt.NDArray[Any]) -> dict[str, float]:
+    if not 1 < len(values) <= _MOST_COMPONENTS:
+        return {}
+    return {f"{name}/{i}": float(value) for i, value in enumerate(values)}
 
 
 def _array(x: Any) -> npt.NDArray[Any]:

@@ -1,16 +1,18 @@
 """What a run is about to do, for its reader and for the watcher."""
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from spotter.envs.base import family
+from spotter.envs.base import episode_limit, family
 from spotter.envs.fingerprint import fingerprint, protocol_name
 from spotter.envs.grade import Grade
+from spotter.envs.spaces import bounded
 from spotter.fast.network import choose_engine
 from spotter.metrics.alerts import Facts
 from spotter.nets.actor_critic import has_images
 from spotter.rundir.run import Run
-from spotter.types import ActionSpec, Leaf
+from spotter.types import ActionSpec, Leaf, Spaces
 
 if TYPE_CHECKING:
     from spotter.training import Training
@@ -83,14 +85,22 @@ def _training(training: "Training") -> dict[str, str]:
 def facts(training: "Training", threshold: float | None, fresh: bool) -> Facts:
     """What the watcher's rules depend on; `fresh`: the policy has learnt nothing yet."""
     config, action = training.config, training.vector.spaces.action
+    info = family(config.env).describe(config.env)
     target: Any = getattr(config.algo, "target_kl", None)
     return Facts(
         action_kind=action.kind,
-        action_count=_choices(action),
+        action_count=_count(action),
+        action_choices=(2,) * action.shape[0] if action.kind == "binary" else action.nvec,
         action_dims=action.shape[0] if action.kind == "box" else 1,
+        action_bounded=_bounded(training.vector.spaces),
+        squash=config.policy.squash,
         masked=training.vector.buffers.mask is not None,
         shaped=bool(config.reward.signals) or set(config.reward.weight.values()) != {1.0},
         threshold=threshold,
+        score_range=info.score_range,
+        score_is_bounded=info.score_is_bounded,
+        episode_limit=episode_limit(config.env),
+        obs_range=_range(training.vector.spaces.observation.values()),
         target_kl=target.at(training.progress) if target else None,
         clips=hasattr(config.algo, "clip"),
         critic=getattr(config.algo, "baseline", "value") == "value",
@@ -102,7 +112,31 @@ def facts(training: "Training", threshold: float | None, fresh: bool) -> Facts:
     )
 
 
-def _choices(action: ActionSpec) -> int | None:
+def _bounded(spaces: Spaces) -> tuple[bool, ...]:
+    """Which numbers of a Box action have finite bounds."""
+    if spaces.action.kind != "box" or spaces.env is None:
+        return ()
+    box: Any = spaces.env.action
+    return tuple(bounded(box).tolist())
+
+
+def _range(leaves: Iterable[Leaf]) -> tuple[float, float] | None:
+    """Of all numbers the policy sees, before normalisation; None where one has no bound."""
+    ends = [end for leaf in leaves for end in _ends(leaf)]
+    if not ends or not all(map(math.isfinite, ends)):
+        return None
+    return min(ends), max(ends)
+
+
+def _ends(leaf: Leaf) -> tuple[float, ...]:
+    if leaf.kind == "image":
+        return (0.0, 255.0) if leaf.dtype == "uint8" else (math.inf,)
+    if leaf.kind == "binary":
+        return (0.0, 1.0)
+    return (0.0, max(leaf.nvec) - 1.0) if leaf.nvec else (*leaf.low, *leaf.high)
+
+
+def _count(action: ActionSpec) -> int | None:
     """Different actions there are, where they can be counted."""
     if action.kind == "box":
         return None

@@ -105,6 +105,8 @@ class EnvInfo:
     action_names: tuple[str, ...] = ()
     observation_names: tuple[str, ...] = ()
     score_range: tuple[float, float] | None = None
+    score_is_bounded: bool = False
+    """Whether no episode can score outside of `score_range`; else it is what usually happens."""
     threshold: float | None = None
     keys: Mapping[str, int] = field(default_factory=dict)
     """Keyboard key -> action, for a person at the controls."""

@@ -208,3 +208,22 @@ def test_a_read_only_server_does_not_tell_to_play(runs):
                 assert "read-only: it plays none" in text and "play=true" not in text
 
     asyncio.run(scenario())
+
+
+def test_components_of_actions(runs):
+    run = make_run(runs, updates=1)
+    row = {"update": 2, "env_steps": 512, "vector_steps": 64, "action/share/0/1": 0.75}
+    row |= {"action/mean/0": 0.75, "action/std/0": 0.4, "action/mean/1": 1.5, "action/std/1": 0.8}
+    with run.metrics_path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+
+    async def scenario():
+        async with at_desk(runs) as client:
+            found = await ask(client, "actions")
+            assert {"action": "0=1", "first": 0.75, "now": 0.75} in found["training"]
+            assert found["components"] == [
+                {"component": "0", "mean": 0.75, "std": 0.4},
+                {"component": "1", "mean": 1.5, "std": 0.8},
+            ]
+
+    asyncio.run(scenario())

@@ -111,6 +111,38 @@ def test_bounds_follow_from_the_reward_clip():
     assert "out-of-bounds" not in Feed().rows(5, {"rollout/reward_mean": 1.5}).active
 
 
+@pytest.mark.parametrize(
+    ("facts", "metric", "fine", "beyond"),
+    [
+        ({"obs_range": (-2.0, 3.0)}, "obs/mean", -2.0, -2.1),
+        ({"obs_range": (-2.0, 3.0)}, "obs/std", 2.5, 2.6),
+        ({"episode_limit": 500}, "train/length", 500.0, 501.0),
+        ({"score_range": (0.0, 500.0), "score_is_bounded": True}, "eval/score", 500.0, 501.0),
+        ({"reward_clip": 1.0}, "rollout/reward_std", 1.0, 1.1),
+        ({"action_choices": (2, 3)}, "action/mean/1", 2.0, 2.1),
+        ({"action_choices": (2, 3)}, "action/std/0", 0.5, 1.1),
+    ],
+)
+def test_bounds_follow_from_spaces_scores_and_limits(facts, metric, fine, beyond):
+    known = replace(DISCRETE, **facts)
+    assert "out-of-bounds" not in Feed(known).rows(5, {metric: fine}).active
+    assert "out-of-bounds" in Feed(known).rows(5, {metric: beyond}).active
+    assert "out-of-bounds" not in Feed().rows(5, {metric: beyond}).active
+
+
+def test_usual_scores_are_no_bounds():
+    usual = replace(DISCRETE, score_range=(-500.0, 320.0))
+    assert "out-of-bounds" not in Feed(usual).rows(5, score=-700.0).active
+
+
+def test_more_than_the_best_score_cannot_be_asked_for():
+    """Where no threshold says when it is good, the end of the range does."""
+    free = replace(DISCRETE, threshold=None)
+    assert "score-flat" in Feed(free).rows(200, score=33.9).fired
+    best = replace(free, score_range=(0.0, 34.0))
+    assert Feed(best).rows(200, score=33.9).fired == set()
+
+
 def test_box_entropy_has_no_bounds():
     assert "out-of-bounds" not in Feed(BOX).rows(5, {"policy/entropy": -4.0}).fired
 
@@ -149,13 +181,50 @@ def test_initial_action_std():
     [
         replace(DISCRETE, masked=True),
         replace(DISCRETE, fresh=False),
-        replace(DISCRETE, action_kind="binary", action_count=4),
-        BOX,
+        replace(BOX, action_bounded=(False, False)),
     ],
 )
 def test_the_start_is_not_judged_where_it_need_not_be_uniform(facts):
-    feed = Feed(facts).rows(1, {"action/mean": 0.9, "action/std": 0.1})
+    both = {f"action/mean{part}": 0.9 for part in ("", "/0", "/1")}
+    both |= {f"action/std{part}": 0.01 for part in ("", "/0", "/1")}
+    feed = Feed(facts).rows(1, both)
     assert not feed.fired & {"initial-action-mean", "initial-action-std"}
+
+
+@pytest.mark.parametrize(
+    ("facts", "changes", "alert", "saw"),
+    [
+        (
+            replace(DISCRETE, action_kind="multi_discrete", action_count=6, action_choices=(2, 3)),
+            {"action/mean/0": 0.5, "action/mean/1": 1.9, "action/std/0": 0.5, "action/std/1": 0.8},
+            "initial-action-mean",
+            "a mean of 1.9 for component 1 from the fresh policy, where a uniform one has 1",
+        ),
+        (
+            replace(DISCRETE, action_kind="binary", action_count=4, action_choices=(2, 2)),
+            {"action/mean/0": 0.5, "action/mean/1": 0.4, "action/std/0": 0.5, "action/std/1": 0.2},
+            "initial-action-std",
+            "a standard deviation of 0.2 for component 1 from the fresh policy, where a uniform "
+            "one has 0.5",
+        ),
+        (
+            BOX,
+            {"action/mean/0": 0.0, "action/mean/1": -0.6, "action/std/0": 1, "action/std/1": 1},
+            "initial-action-mean",
+            "a mean of -0.6 for component 1 from the fresh policy, where a uniform one has 0",
+        ),
+        (
+            BOX,
+            {"action/mean/0": 0.3, "action/mean/1": 0.0, "action/std/0": 5, "action/std/1": 1},
+            "initial-action-std",
+            "a standard deviation of 5 for component 0 from the fresh policy, where bounds are ±1",
+        ),
+    ],
+)
+def test_the_start_of_every_component_is_judged(facts, changes, alert, saw):
+    feed = Feed(facts).rows(1, changes)
+    assert feed.active == {alert}
+    assert feed.saw(alert) == saw
 
 
 def test_a_few_samples_may_be_uneven_by_chance():
@@ -188,6 +257,19 @@ def test_low_entropy_is_fine_where_the_score_is():
     assert "entropy-collapse" in Feed(free).rows(10).rows(60, quiet).fired
 
 
+def test_a_component_that_is_never_varied():
+    """The entropy of all components together stays high."""
+    dials = replace(DISCRETE, action_kind="multi_discrete", action_count=6, action_choices=(2, 3))
+    shares = {"action/share/0/0": 0.5, "action/share/0/1": 0.5, "action/share/1/2": 0.3}
+    stuck = shares | {"action/share/0/0": 0.0, "action/share/0/1": 1.0}
+    feed = Feed(dials).rows(10, shares).rows(15, stuck)
+    assert "entropy-collapse" in feed.active
+    said = "component 0 of the action at 1 in 100.0% of all samples, 50% at the start"
+    assert feed.saw("entropy-collapse") == said
+    assert Feed(dials).rows(10, shares).rows(60, stuck, score=rising).fired == set()
+    assert "entropy-collapse" not in Feed(dials).rows(30, stuck).fired, "so from the start"
+
+
 def test_entropy_that_was_low_from_the_start_is_no_collapse():
     for facts in (replace(DISCRETE, masked=True), replace(DISCRETE, fresh=False)):
         assert "entropy-collapse" not in Feed(facts).rows(50, {"policy/entropy": 0.03}).fired
@@ -207,12 +289,27 @@ def test_action_std_collapse():
     assert "action-std-collapse" not in solved.active
 
 
+def test_the_spread_of_one_number_among_several():
+    wide = {"policy/std/0": 1.0, "policy/std/1": 1.0}
+    feed = Feed(BOX).rows(3, wide).rows(8, wide | {"policy/std/1": 3.0})
+    assert feed.active == {"action-std-explosion"}
+    assert feed.saw("action-std-explosion") == "a std of 3 for component 1, where bounds are ±1"
+    feed = Feed(BOX).rows(20, wide).rows(9, wide | {"policy/std/0": 0.01})
+    assert "action-std-collapse" in feed.active
+    assert feed.saw("action-std-collapse") == "a std of 0.01 for component 0, down from 1"
+
+
 def test_action_std_explosion():
     feed = Feed(BOX).rows(3).rows(8, {"policy/std": 4.0})
     assert "action-std-explosion" in feed.active
     assert Feed(BOX).rows(3).rows(8, {"policy/std": 1.8}).fired == set()
-    wide = Feed(BOX).rows(10, {"policy/std": 2.2})  # wide from the start, as asked for
-    assert "action-std-explosion" not in wide.fired
+    wide = Feed(BOX).rows(10, {"policy/std": 5.0})  # from the start: the bounds are no wider
+    assert "action-std-explosion" in wide.active
+    free = replace(BOX, action_bounded=(False, False))
+    assert "action-std-explosion" not in Feed(free).rows(10, {"policy/std": 5.0}).fired
+    assert "action-std-explosion" in Feed(free).rows(3).rows(8, {"policy/std": 4.0}).active
+    solved = Feed(BOX).rows(20, {"policy/std": 5.0}, score=250.0)
+    assert "action-std-explosion" not in solved.active
     assert "action-std-explosion" not in Feed().rows(3).rows(8, {"policy/std": 4.0}).fired
 
 

@@ -8,9 +8,11 @@ import numpy as np
 import orjson
 import pytest
 
+from spotter.metrics import common
+from spotter.metrics.spec import Catalogue
 from spotter.rundir.files import LineWriter, cut_lines
 from spotter.rundir.history import History, downsample, smooth
-from spotter.studio.charts import Chart, View, options
+from spotter.studio.charts import Chart, View, groups, options
 from spotter.studio.series import Histories, pairs, sparkline
 from spotter.studio.zoom import thinned
 from tests.studio.making import make_run, rows
@@ -204,3 +206,15 @@ def test_shares_of_actions_fill_the_whole_at_every_point(tmp_path, window):
     assert len(drawn) == 4 and len(places) == 1 and 200 < len(places.pop()) < 500
     heights = np.sum([[y for _, y in line["data"]] for line in drawn], axis=0)
     np.testing.assert_allclose(heights, 1, atol=1e-5)
+
+
+def test_components_of_actions_share_a_chart():
+    keys = [f"action/share/{i}/{j}" for i in (0, 1) for j in (0, 1)]
+    keys += [f"{name}/{i}" for name in ("action/mean", "action/std") for i in (0, 1)]
+    policy = groups(Catalogue(common.METRICS), keys)["Policy"]
+    assert [(chart.title, len(chart.keys), chart.names) for chart in policy] == [
+        ("Actions, component 0", 2, ("0", "1")),
+        ("Actions, component 1", 2, ("0", "1")),
+        ("Action means", 2, ("component 0", "component 1")),
+        ("Action spread", 2, ("component 0", "component 1")),
+    ]

@@ -60,6 +60,16 @@ def threshold(env: EnvConfig) -> float | None:
     return env.threshold if env.threshold is not None else family(env).describe(env).threshold
 
 
+def episode_limit(env: EnvConfig) -> int | None:
+    """Steps after which an episode of the bare environment is cut; None where nobody says."""
+    if env.time_limit is not None:
+        return env.time_limit
+    try:
+        return registered_spec(env).max_episode_steps
+    except (Error, ImportError):
+        return None
+
+
 def registered_info(env: EnvConfig) -> EnvInfo:
     """All that can be said about an environment nobody described."""
     try:

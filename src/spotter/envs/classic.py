@@ -75,6 +75,7 @@ def describe(env: EnvConfig) -> EnvInfo:
         _INFO[env.id],
         threshold=_INFO[env.id].threshold or registered.threshold,
         score_range=_score_range(env),
+        score_is_bounded=not env.kwargs and not env.wrappers,
     )
     return _cartpole(env, info) if env.id.startswith("CartPole") else info
 

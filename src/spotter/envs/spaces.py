@@ -246,7 +246,7 @@ def _scaler(space: gs.Box) -> Callable[[Any], Any]:
     """[-1, 1] to the finite bounds; nothing leaves the space."""
     low, high = space.low.ravel().astype(np.float64), space.high.ravel().astype(np.float64)
     centre, radius = box_scale(space)
-    limit = np.where(_bounded(space), 1.0, np.inf)
+    limit = np.where(bounded(space), 1.0, np.inf)
 
     def scale(action: Any) -> Any:
         return np.clip(centre + radius * np.clip(action, -limit, limit), low, high)
@@ -257,14 +257,14 @@ def _scaler(space: gs.Box) -> Callable[[Any], Any]:
 def box_scale(space: gs.Box) -> tuple[Array, Array]:
     """Centre and radius by which the policy's [-1, 1] becomes the environment's units."""
     low, high = space.low.ravel().astype(np.float64), space.high.ravel().astype(np.float64)
-    bounded = _bounded(space)
+    has_bounds = bounded(space)
     with np.errstate(invalid="ignore"):
-        centre = np.where(bounded, (low + high) / 2, 0.0)
-        radius = np.where(bounded, (high - low) / 2, 1.0)
+        centre = np.where(has_bounds, (low + high) / 2, 0.0)
+        radius = np.where(has_bounds, (high - low) / 2, 1.0)
     return centre, radius
 
 
-def _bounded(space: gs.Box) -> Array:
+def bounded(space: gs.Box) -> Array:
     low, high = space.low.ravel(), space.high.ravel()
     return np.asarray((np.abs(low) < _UNBOUNDED) & (np.abs(high) < _UNBOUNDED))
 

@@ -116,7 +116,7 @@ def _frozen_lake(env: EnvConfig, info: EnvInfo) -> EnvInfo:
     """Gymnasium's threshold is for the map, ice and limit it registered; others get ours."""
     changed = env.time_limit is not None or bool(env.kwargs)
     if not changed:
-        return replace(info, threshold=registered_info(env).threshold)
+        return replace(info, threshold=registered_info(env).threshold, score_is_bounded=True)
     threshold = _lake_threshold(env)
     schedule = env.kwargs.get("reward_schedule", (1, 0, 0))
     per_step = min(0.0, float(schedule[2])), max(0.0, float(schedule[2]))
@@ -159,4 +159,4 @@ def _taxi(env: EnvConfig, info: EnvInfo) -> EnvInfo:
 
 def _blackjack(env: EnvConfig, info: EnvInfo) -> EnvInfo:
     pays_naturals = env.kwargs.get("natural", False) and not env.kwargs.get("sab", True)
-    return replace(info, score_range=(-1.0, 1.5 if pays_naturals else 1.0))
+    return replace(info, score_range=(-1.0, 1.5 if pays_naturals else 1.0), score_is_bounded=True)

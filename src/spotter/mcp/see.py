@@ -1,6 +1,7 @@
 """Tools that see: episodes step by step, pictures, charts, what was paid and what was done."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -16,6 +17,7 @@ from spotter.rundir.run import Run
 from spotter.types import UserError
 
 if TYPE_CHECKING:
+    from spotter.rundir.history import History
     from spotter.traces.advantages import Judged
     from spotter.traces.format import Trace
 
@@ -208,27 +210,31 @@ class See:
         return Answer(data, {"parts": "first", "episodes": "first"})
 
     def actions(self, run: RunName = "@last", others: Others = False) -> Answer:
-        """How often each action is taken: in training now and at first, and in episodes."""
+        """How often each action is taken: in training now and at first, and in episodes.
+
+        Where an action has several components: mean and spread of each, now.
+        """
         from spotter.traces.format import action_label, listing
 
         chosen = self.desk.select(run)
         history, known = self.desk.history(chosen), chosen.info()["actions"]
-        training = []
+        training, components = [], _components(history, known)
         for key in sorted(key for key in history.keys if key.startswith("action/share/")):
             _, y = history.curve(key)
-            word = key.rpartition("/")[2]
-            name = known[int(word)] if word.isdigit() and int(word) < len(known) else word
+            component, _, word = key.removeprefix("action/share/").rpartition("/")
+            name = f"{_named(known, component)}={word}" if component else _named(known, word)
             if len(y):
                 training.append({"action": name, "first": float(y[0]), "now": float(y[-1])})
-        if not training and not listing(chosen):
+        if not training and not components and not listing(chosen):
             raise UserError(f"run {chosen.id} has neither action shares nor recorded episodes yet")
-        told, folders = self._chosen(chosen, _FEW_EPISODES, others, need_one=not training)
+        need_one = not training and not components
+        told, folders = self._chosen(chosen, _FEW_EPISODES, others, need_one)
         for row, folder in zip(told["episodes"], folders, strict=True):
             trace = _loaded(folder)
             if trace.meta.action_kind != "box":
                 counts = Counter(action_label(trace, t) for t in range(trace.meta.length))
                 row["shares"] = {n: c / trace.meta.length for n, c in counts.most_common(20)}
-        data = {"run": chosen.id, "training": training, **told}
+        data = {"run": chosen.id, "training": training, **components, **told}
         return Answer(data, {"training": "first", "episodes": "first"})
 
     def _chosen(
@@ -285,6 +291,24 @@ def checkpoint_name(text: str) -> str:
     if not re.fullmatch(r"@best|@latest|step=\d{1,15}", text):
         raise UserError(f"{text[:40]!r} is no checkpoint; write @best, @latest or step=N")
     return text
+
+
+def _components(history: "History", names: Sequence[str]) -> dict[str, Any]:
+    """Mean and spread of each component of an action; empty where it is one choice or number."""
+    means = sorted((key for key in history.keys if key.startswith("action/mean/")), key=len)
+    found = [
+        {
+            "component": _named(names, key.rpartition("/")[2]),
+            "mean": history.last(key),
+            "std": history.last(key.replace("mean", "std")),
+        }
+        for key in means
+    ]
+    return {"components": found} if found else {}
+
+
+def _named(names: Sequence[str], index: str) -> str:
+    return names[int(index)] if index.isdigit() and int(index) < len(names) else index
 
 
 def _loaded(folder: Path) -> "Trace":

@@ -8,7 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from spotter.metrics.evidence import Clock, Evidence, Facts
+from spotter.metrics.evidence import Clock, Evidence
+from spotter.metrics.facts import Facts
 from spotter.metrics.rules import RULES, Level, Rule, unknown_ids
 from spotter.metrics.spec import Catalogue
 from spotter.types import Episode

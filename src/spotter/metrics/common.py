@@ -190,6 +190,7 @@ _POLICY = (
         priority=55,
         advice="Should shrink slowly from exp(policy.log_std); rushing to 0: raise algo.entropy.",
     ),
+    MetricSpec("policy/std/*", "of one number, where an action has several", low=0, priority=56),
 )
 
 _LEARNING = (
@@ -248,34 +249,44 @@ _LEARNING = (
 
 _ROLLOUT = (
     MetricSpec("action/mean", "mean action of the rollout, as the policy chose it", priority=80),
-    MetricSpec("action/std", "their standard deviation", low=0, priority=81),
+    MetricSpec("action/mean/*", "of one component, where an action has several", priority=81),
+    MetricSpec("action/std", "their standard deviation", low=0, priority=82),
+    MetricSpec("action/std/*", "of one component, where an action has several", low=0, priority=83),
     MetricSpec(
-        "action/share/*",
-        "share of one discrete action in the rollout",
+        "action/outside",
+        "share of the numbers of Box actions beyond ±1, where bounds cut them",
         low=0,
         high=1,
-        priority=82,
+        priority=84,
+        advice="Near 1 for long: lower policy.log_std and algo.entropy, or set policy.squash.",
+    ),
+    MetricSpec(
+        "action/share/*",
+        "share of one discrete action in the rollout; component/choice where there are several",
+        low=0,
+        high=1,
+        priority=85,
         advice="One action at 1 for long: the policy explores no more; raise algo.entropy.",
     ),
     MetricSpec(
         "obs/mean",
         "mean of all observations of the rollout, before normalisation",
-        priority=84,
+        priority=90,
         advice="Far from 0: set policy.normalize_obs.",
     ),
     MetricSpec(
         "obs/std",
         "their standard deviation",
         low=0,
-        priority=85,
+        priority=91,
         advice="Far from 1: set policy.normalize_obs; 0: the environment shows nothing.",
     ),
-    MetricSpec("rollout/reward_mean", "mean reward per step, as learnt from", priority=86),
+    MetricSpec("rollout/reward_mean", "mean reward per step, as learnt from", priority=92),
     MetricSpec(
         "rollout/reward_std",
         "their standard deviation",
         low=0,
-        priority=87,
+        priority=93,
         advice="0: nothing to learn from yet; see docs/howto/shape-rewards.md.",
     ),
     MetricSpec(
@@ -284,7 +295,7 @@ _ROLLOUT = (
         better="low",
         low=0,
         high=1,
-        priority=88,
+        priority=94,
         advice="Look at the faults in events.jsonl; each names copy, seed and last actions.",
     ),
 )

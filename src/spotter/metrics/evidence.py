@@ -6,13 +6,13 @@ So rules see blocks: the mean over the rows of at least a thousand env steps.
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, median
 from typing import Any, Final, Literal
 
 from spotter.metrics.bounds import Bounds
 from spotter.metrics.curve import Curve
+from spotter.metrics.facts import Facts, hard_bounds
 from spotter.metrics.spec import Catalogue
 from spotter.types import Episode
 
@@ -41,36 +41,10 @@ _FOLLOWED: Final = (
     "hp/algo.clip",
     "time/fps",
 )
+_NEARLY_BEST: Final = 0.02
+"""Share of the range of scores."""
 _OF_THE_MACHINE: Final = "time/fps"
 """Not carried over a resume, which may be on another one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """What the rules need to know about a run; from its config and spaces."""
-
-    action_kind: Literal["discrete", "multi_discrete", "binary", "box"]
-    action_count: int | None = None
-    """How many different actions there are; None for Box."""
-    action_dims: int = 1
-    """How many numbers a Box action has."""
-    masked: bool = False
-    """Whether some actions are invalid at times."""
-    shaped: bool = False
-    """Whether the learner is paid anything but the environment's own reward."""
-    threshold: float | None = None
-    target_kl: float | None = None
-    clips: bool = False
-    """Whether the algorithm clips its objective, as PPO does."""
-    critic: bool = True
-    """Whether values are learnt at all."""
-    fresh: bool = True
-    """Starts from random weights, not from those of another run."""
-    images: bool = False
-    lr_peak: float | None = None
-    """The largest learning rate of the schedule."""
-    reward_clip: float | None = None
-    eval_episodes: int = 20
 
 
 class Series:
@@ -125,7 +99,7 @@ class Evidence:
 
     def __init__(self, facts: Facts, catalogue: Catalogue) -> None:
         self.facts = facts
-        self.bounds = Bounds(catalogue, _derived(facts))
+        self.bounds = Bounds(catalogue, hard_bounds(facts))
         self.curve = Curve()
         self.metrics: Mapping[str, float] = {}
         self.unfinite: tuple[str, ...] = ()
@@ -138,7 +112,7 @@ class Evidence:
         self.solved = False
         """By the latest evaluation."""
         self._scored_at: float | None = None
-        self._series = {key: Series() for key in _FOLLOWED}
+        self._series = {key: Series() for key in (*_FOLLOWED, *_of_components(facts))}
         self._block_start = 0
         self._rows = 0
 
@@ -210,8 +184,13 @@ class Evidence:
 
     @property
     def reached(self) -> bool:
-        """At the threshold, by the latest evaluation or by the training score."""
-        threshold, recent = self.facts.threshold, self.curve.recent
+        """At the threshold, by the latest evaluation or by the training score.
+
+        Without a threshold: as good as the best score there is.
+        """
+        threshold, recent, known = self.facts.threshold, self.curve.recent, self.facts.score_range
+        if threshold is None and known is not None:
+            threshold = known[1] - _NEARLY_BEST * (known[1] - known[0])
         if threshold is None:
             return False
         return self.solved or (recent is not None and recent.mean >= threshold)
@@ -270,14 +249,12 @@ def _unfinite(metrics: Mapping[str, float]) -> tuple[str, ...]:
     return tuple(key for key, value in metrics.items() if not math.isfinite(value))
 
 
-def _derived(facts: Facts) -> dict[str, tuple[float, float]]:
-    """Bounds that follow from the spaces and the config."""
-    bounds: dict[str, tuple[float, float]] = {}
-    if facts.action_count is not None:
-        bounds["policy/entropy"] = (0.0, math.log(facts.action_count))
-        if facts.action_kind == "discrete":
-            bounds["action/mean"] = (0.0, facts.action_count - 1.0)
-            bounds["action/std"] = (0.0, facts.action_count / 2)
-    if facts.reward_clip is not None:
-        bounds["rollout/reward_mean"] = (-facts.reward_clip, facts.reward_clip)
-    return bounds
+def _of_components(facts: Facts) -> Iterator[str]:
+    """What is followed of each component of an action."""
+    for part in facts.components():
+        if not part.suffix:
+            continue
+        if part.choices is None:
+            yield f"policy/std{part.suffix}"
+        else:
+            yield from (f"action/share{part.suffix}/{choice}" for choice in range(part.choices))

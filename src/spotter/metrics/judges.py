@@ -6,9 +6,11 @@ more trust than silence.
 """
 
 import math
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from spotter.metrics.evidence import Evidence
+from spotter.metrics.facts import BOX_WIDEST, Component
 
 _KL_HIGH: Final = 0.05
 _KL_HIGH_UNCLIPPED: Final = 0.1
@@ -17,6 +19,8 @@ _FADED: Final = 0.2
 """A learning rate below this share of its peak was lowered on purpose."""
 _COLLAPSED: Final = 0.1
 _BOX_DROP_NATS: Final = 3.0
+_ALWAYS: Final = 0.995
+"""Share of one choice from which a component counts as never varied."""
 
 
 class Seen(NamedTuple):
@@ -50,39 +54,58 @@ def stuck_counter(e: Evidence) -> Seen | None:
 
 
 def initial_action_mean(e: Evidence) -> Seen | None:
-    count, mean = e.facts.action_count, e.metrics.get("action/mean")
-    if not e.is_first or mean is None or count is None:
-        return None
-    uniform = (count - 1) / 2
-    by_chance = _uniform_std(count) / math.sqrt(max(1, e.env_steps))
-    if not abs(mean - uniform) > max(0.15 * (count - 1), 4 * by_chance):
-        return None
-    text = f"a mean action of {mean:.3g} from the fresh policy, where a uniform one has"
-    return Seen("action/mean", f"{text} {uniform:.3g}")
+    """Judged for every component by itself: two that lean to opposite sides have a fine mean."""
+    for part, key, mean in _at_first(e, "action/mean"):
+        std = e.metrics.get(f"action/std{part.suffix}", 0.0)
+        low, high = part.usual_mean(e.env_steps, std)
+        if not low <= mean <= high:
+            text = f"a mean of {mean:.3g} for {part.words} from the fresh policy, where a uniform"
+            return Seen(key, f"{text} one has {(low + high) / 2:.3g}")
+    return None
 
 
 def initial_action_std(e: Evidence) -> Seen | None:
-    count, std = e.facts.action_count, e.metrics.get("action/std")
-    if not e.is_first or std is None or count is None:
-        return None
-    uniform = _uniform_std(count)
-    by_chance = 0.45 * uniform / math.sqrt(max(1, e.env_steps))
-    if not abs(std - uniform) > max(0.2 * uniform, 4 * by_chance):
-        return None
-    text = f"a standard deviation of {std:.3g} among the fresh policy's actions, where a uniform"
-    return Seen("action/std", f"{text} one has {uniform:.3g}")
+    for part, key, std in _at_first(e, "action/std"):
+        low, high = part.usual_std(e.env_steps)
+        if low <= std <= high:
+            continue
+        text = f"a standard deviation of {std:.3g} for {part.words} from the fresh policy, where"
+        if part.choices is None:
+            return Seen(key, f"{text} bounds are ±1")
+        return Seen(key, f"{text} a uniform one has {(low + high) / 2:.3g}")
+    return None
 
 
-def _uniform_std(count: int) -> float:
-    return math.sqrt((count**2 - 1) / 12)
+def _at_first(e: Evidence, name: str) -> Iterator[tuple[Component, str, float]]:
+    """What the first row says about each component that has bounds."""
+    for part in e.facts.components() if e.is_first else ():
+        key = f"{name}{part.suffix}"
+        if part.bounded and part.choices != 1 and key in e.metrics:
+            yield part, key, e.metrics[key]
 
 
 def entropy_collapse(e: Evidence) -> Seen | None:
-    entropy, start = e.recent("policy/entropy"), e.first("policy/entropy")
-    if entropy is None or start is None or not _is_collapsed(e) or e.promising:
+    if e.promising:
         return None
-    start = max(start, _most_entropy(e))
-    return Seen("policy/entropy", f"entropy at {entropy:.3g} nats, down from {start:.3g}")
+    entropy, start = e.recent("policy/entropy"), e.first("policy/entropy")
+    if entropy is not None and start is not None and _is_collapsed(e):
+        start = max(start, _most_entropy(e))
+        return Seen("policy/entropy", f"entropy at {entropy:.3g} nats, down from {start:.3g}")
+    return _always_the_same(e)
+
+
+def _always_the_same(e: Evidence) -> Seen | None:
+    """One component that is never varied any more, which the entropy of all of them hides."""
+    for part in e.facts.components():
+        if not part.suffix or part.choices is None or part.choices < 2:
+            continue
+        for choice in range(part.choices):
+            key = f"action/share{part.suffix}/{choice}"
+            share, start = e.recent(key), e.first(key)
+            if share is not None and start is not None and share > _ALWAYS > start:
+                text = f"{part.words} of the action at {choice} in {share:.1%} of all samples"
+                return Seen(key, f"{text}, {start:.0%} at the start")
+    return None
 
 
 def _is_collapsed(e: Evidence) -> bool:
@@ -103,18 +126,36 @@ def _most_entropy(e: Evidence) -> float:
 
 
 def action_std_collapse(e: Evidence) -> Seen | None:
-    std, start = e.recent("policy/std"), e.first("policy/std")
-    if std is None or start is None or std > 0.05 * start or e.promising:
+    if e.promising:
         return None
-    return Seen("policy/std", f"actions with a mean std of {std:.3g}, down from {start:.3g}")
+    for part, key, std, start in _spreads(e):
+        if std <= 0.05 * start:
+            return Seen(key, f"a std of {std:.3g} for {part.words}, down from {start:.3g}")
+    return None
 
 
 def action_std_explosion(e: Evidence) -> Seen | None:
-    std, start = e.recent("policy/std"), e.first("policy/std")
-    if std is None or start is None or std < max(2.0, 2.5 * start):
+    """By the bounds where there are any, however wide it began; else by what it began with."""
+    if e.reached:
         return None
-    text = f"actions with a mean std of {std:.3g}, up from {start:.3g}, where bounds are ±1"
-    return Seen("policy/std", text)
+    for part, key, std, start in _spreads(e):
+        limit = BOX_WIDEST if part.bounded else max(BOX_WIDEST, 2.5 * start)
+        if std >= limit:
+            where = "where bounds are ±1" if part.bounded else f"up from {start:.3g}"
+            return Seen(key, f"a std of {std:.3g} for {part.words}, {where}")
+    return None
+
+
+def _spreads(e: Evidence) -> Iterator[tuple[Component, str, float, float]]:
+    """The noise of each number of a Box action, or of all: its metric, recently, at the start."""
+    parts = list(e.facts.components())
+    if all(e.first(f"policy/std{part.suffix}") is None for part in parts):  # too many of them
+        parts = [Component("", None, all(part.bounded for part in parts))]
+    for part in parts:
+        key = f"policy/std{part.suffix}"
+        std, start = e.recent(key), e.first(key)
+        if std is not None and start is not None:
+            yield part, key, std, start
 
 
 def kl_high(e: Evidence) -> Seen | None:

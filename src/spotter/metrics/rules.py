@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from spotter.metrics import judges
-from spotter.metrics.evidence import Clock, Evidence, Facts
+from spotter.metrics.evidence import Clock, Evidence
+from spotter.metrics.facts import Facts
 from spotter.metrics.judges import Seen
 
 Level = Literal["info", "warning", "critical"]
@@ -26,9 +27,8 @@ def _always(facts: Facts) -> bool:
 
 
 def _starts_uniform(facts: Facts) -> bool:
-    """Whether the first policy should be uniform over one set of choices."""
-    choices = facts.action_kind == "discrete" and (facts.action_count or 0) > 1
-    return choices and facts.fresh and not facts.masked
+    """Whether the first policy should be uniform over its choices, or centred in its bounds."""
+    return facts.fresh and not facts.masked
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ RULES: Final = (
         "action-std-explosion",
         "warning",
         judges.action_std_explosion,
-        "lower algo.entropy and algo.lr; set policy.squash",
+        "lower algo.entropy and algo.lr; lower policy.log_std, or set policy.squash",
         applies=lambda facts: facts.action_kind == "box",
     ),
     Rule(

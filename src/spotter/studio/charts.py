@@ -3,7 +3,7 @@
 Pure functions of a run's history: no page, no files.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -39,6 +39,11 @@ _GROUPS: Final = {
 _OF_PREFIX: Final = {prefix: name for name, group in _GROUPS.items() for prefix in group}
 _IN_OVERVIEW: Final = ("policy/entropy", "policy/approx_kl", "value/explained_variance", "time/fps")
 _SHARES: Final = "action/share/"
+_OF_COMPONENTS: Final = {
+    "action/mean/": ("Action means", "mean of each component of the actions, as the policy chose"),
+    "action/std/": ("Action spread", "standard deviation of each component of the actions"),
+    "policy/std/": ("Policy noise", "standard deviation the policy gives each number of an action"),
+}
 _POINTS_EACH: Final = {1: 500, 2: 400}
 _FEW_POINTS: Final = 250
 _ROW_HEIGHT: Final = 13  # pixels of a label
@@ -95,7 +100,7 @@ def groups(
     metrics = sorted((key for key in keys if "/" in key), key=lambda key: _order(specs, key))
     found: dict[str, list[Chart]] = {name: [] for name in _GROUPS}
     for key in metrics:
-        if not key.startswith(_SHARES):
+        if not key.startswith((_SHARES, *_OF_COMPONENTS)):
             found.setdefault(_group_of(key), []).append(_single(specs, key))
     together = _together(metrics, actions)
     for name, charts in together.items():
@@ -119,15 +124,34 @@ def _together(metrics: Sequence[str], actions: Sequence[str]) -> dict[str, list[
     if len(of("reward/")) > 1:
         about = "mean return of every weighted reward part, same episodes"
         found["Rewards"] = [Chart("Reward parts", of("reward/"), about=about)]
-    if of(_SHARES):
-        about = "share of each action in the rollout"
-        found["Policy"] = [
-            Chart("Actions", of(_SHARES), "shares", about, 0, 1, _named(of(_SHARES), actions))
-        ]
+    policy = [*_shares(of(_SHARES), actions)]
+    for prefix, (title, about) in _OF_COMPONENTS.items():
+        if of(prefix):
+            names = tuple(f"component {key.removeprefix(prefix)}" for key in of(prefix))
+            policy.append(Chart(title, of(prefix), about=about, names=names))
+    if policy:
+        found["Policy"] = policy
     if len(of("loss/")) > 1:
         about = "every loss divided by its largest size, so that their shapes compare"
         found["Losses"] = [Chart("Losses together", of("loss/"), "scaled", about, -1, 1)]
     return found
+
+
+def _shares(keys: Sequence[str], actions: Sequence[str]) -> Iterator[Chart]:
+    """One chart for all actions, or one for each component of them."""
+    about = "share of each action in the rollout"
+    whole = tuple(key for key in keys if "/" not in key.removeprefix(_SHARES))
+    if whole:
+        yield Chart("Actions", whole, "shares", about, 0, 1, _named(whole, actions))
+    components: dict[str, list[str]] = {}
+    for key in keys:
+        component, slash, _ = key.removeprefix(_SHARES).partition("/")
+        if slash:
+            components.setdefault(component, []).append(key)
+    for component, of_it in components.items():
+        names = tuple(key.rpartition("/")[2] for key in of_it)
+        title = f"Actions, component {component}"
+        yield Chart(title, tuple(of_it), "shares", about, 0, 1, names)
 
 
 def _named(keys: Sequence[str], actions: Sequence[str]) -> tuple[str, ...]:
