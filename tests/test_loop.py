@@ -8,11 +8,12 @@ from itertools import pairwise
 
 import pytest
 
-from spotter.checkpoint import Keeper
-from spotter.evaluate import Evaluator
+from spotter import checkpoint
+from spotter.evaluate import Evaluator, play_again
 from spotter.origins import fork, resume
 from spotter.rundir import identity
 from spotter.rundir.run import Run, all_runs, select
+from spotter.selection import read_candidate
 from spotter.training import train
 from spotter.types import UserError
 
@@ -275,30 +276,25 @@ def test_a_run_that_was_killed_has_a_best_score(tmp_path, mode):
     run = killed(tmp_path, mode)
     info, scores = run.info(), evaluations(run)
     assert (info["status"], info["score"]) == ("silent", None)
-    assert max(scores[:3]) <= written(run) <= max(scores), "the last one may have been under way"
+    assert min(scores) <= written(run) == pointed(run), "over more episodes than those of a score"
     assert select("@best-of:CartPole-v1") == run
     origin = resume(run.id, [f"budget.env_steps={info['env_steps'] + 4096}"])
     train(origin.config, (), lambda: origin.take_up([], "a test"), origin)
-    assert written(run) == pointed(run) == max(evaluations(run))
+    assert written(run) == pointed(run) == read_candidate(checkpoint.find(run.id)).interval.mean
 
 
-def test_the_best_score_is_written_when_it_changes_and_only_then(make_config, monkeypatch):
-    told, ranked = [], []
-    update, score = Run.update, Keeper.score
+def test_the_best_score_is_written_when_it_changes(make_config, monkeypatch):
+    told = []
+    update = Run.update
 
     def telling(run, **fields):
-        told.extend([fields["best"]] if "best" in fields and "status" not in fields else [])
+        told.extend([fields["best"]] if "best" in fields else [])
         update(run, **fields)
 
-    def ranking(keeper, evaluation):
-        ranked.extend([evaluation.score] if evaluation.seeds == "eval" else [])
-        return score(keeper, evaluation)
-
     monkeypatch.setattr(Run, "update", telling)
-    monkeypatch.setattr(Keeper, "score", ranking)
     run = ran(make_config, eval={"every_steps": 128, "episodes": 2})
-    assert told == [one for n, one in enumerate(ranked) if one > max(ranked[:n], default=-1)]
-    assert run.info()["best"] == max(ranked)
+    assert told[-1] == run.info()["best"] == pointed(run)
+    assert len(told) >= 2, "not only at the end"
 
 
 @pytest.mark.parametrize("left", [None, -1.0])
@@ -317,3 +313,54 @@ def test_a_resumed_run_takes_up_the_best_score_a_kill_left_untold(make_config, l
 
     train(origin.config, [Looks()], lambda: origin.take_up([], "a test"), origin)
     assert seen == [best]
+
+
+# --- the final score belongs to the weights that are kept ----------------------------------------
+
+
+def test_a_run_that_ends_by_its_budget_is_scored_by_the_weights_it_keeps(make_config):
+    """With a learning rate that ruins the policy, the best is an early one."""
+    ruin = {"name": "ppo", "steps": 16, "lr": {"start": 1e-3, "end": 3.0, "shape": "linear"}}
+    run = ran(make_config, algo=ruin, eval={"every_steps": 64, "episodes": 8})
+    info = run.info()
+    best, last = checkpoint.find(f"{run.id}/@best"), checkpoint.find(f"{run.id}/@latest")
+    assert best != last, "or the test shows nothing"
+    scores = checkpoint.read_scores(best)
+    assert (info["score"], info["score_episodes"]) == (scores["test"]["score"], 8)
+    assert info["score_interval"] == scores["test"]["interval"]
+    assert info["best_env_steps"] == scores["eval"]["env_steps"] == int(best.name[5:])
+    assert "test" not in checkpoint.read_scores(last)
+    assert info["last_score"] == checkpoint.read_scores(last)["eval"]["score"] < info["best"]
+    assert all(played.as_written for played in play_again(run.id))
+
+
+def test_solved_once_is_solved(make_config):
+    """A solved run that is trained on, and ruined, stays solved by the weights that did it."""
+    run = ran(make_config, env={"threshold": 15.0}, eval={"every_steps": 64, "episodes": 4})
+    solved = run.info()
+    assert solved["solved"] is True
+    more = ["eval.stop_when_solved=false", "budget.env_steps=1280", "algo.lr=3.0"]
+    origin = resume(run.id, more)
+    result = train(origin.config, (), lambda: origin.take_up([], ""), origin)
+    info = run.info()
+    assert result.solved is info["solved"] is True
+    assert info["reason"] == "budget"
+    assert info["score"] >= 15.0
+    assert select("@best-of:CartPole-v1") == run
+    assert all(played.as_written for played in play_again(f"{run.id}/@best"))
+
+
+def test_a_killed_resume_of_a_solved_run_is_still_solved(make_config):
+    run = ran(make_config, env={"threshold": 15.0}, eval={"every_steps": 64, "episodes": 4})
+    origin = resume(run.id, ["eval.stop_when_solved=false", "budget.env_steps=1280"])
+
+    class Dies:
+        def row(self, row):
+            raise MemoryError
+
+        def __getattr__(self, name):
+            return lambda *given: None
+
+    with pytest.raises(MemoryError):
+        train(origin.config, [Dies()], lambda: origin.take_up([], ""), origin)
+    assert (run.info()["status"], run.info()["solved"]) == ("failed", True)

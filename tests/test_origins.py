@@ -3,7 +3,9 @@
 import pytest
 import torch
 
-from spotter.origins import fork
+from spotter import load
+from spotter.checkpoint import find
+from spotter.origins import fork, resume
 from spotter.rundir.run import Run
 from spotter.training import train
 from spotter.types import UserError
@@ -77,8 +79,49 @@ def test_optimizer_memory_makes_a_difference(make_config):
     first, _ = trained(make_config)
     kept, _ = trained(make_config, fork(first.run.id), budget={"env_steps": 64})
     fresh, _ = trained(make_config, fork(first.run.id, True), budget={"env_steps": 64})
-    ours, theirs = kept.policy.network.state_dict(), fresh.policy.network.state_dict()
+    ours, theirs = (load(f"{one.run.id}/@latest").network.state_dict() for one in (kept, fresh))
     assert not all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_a_forks_first_weights_are_a_checkpoint_and_a_candidate(make_config):
+    first, _ = trained(make_config)
+    settings = {"episodes": 4, "every_steps": 64}
+    harmful = {"name": "ppo", "lr": 10.0, "steps": 16}
+    second, log = trained(make_config, fork(first.run.id), algo=harmful, eval=settings)
+    start, *later = (one for one in log.evaluations if one.seeds == "eval")
+    assert max(one.score for one in later) < start.score, "or the test shows nothing"
+    assert find(f"{second.run.id}/@best").name == "step-000000000"
+    info = second.run.info()
+    assert (info["best"], info["best_env_steps"]) == (start.score, 0)
+    assert info["last_score"] == later[-1].score
+    ours, theirs = (
+        load(name).network.state_dict() for name in (f"{second.run.id}/@best", first.run.id)
+    )
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_a_fork_can_be_resumed_from_its_first_weights(make_config):
+    first, _ = trained(make_config)
+
+    class Stop:
+        open = note = event = close = lambda self, *args: None
+
+        def evaluation(self, evaluation):
+            pass
+
+        def row(self, row):
+            raise KeyboardInterrupt
+
+    origin = fork(first.run.id)
+    config = make_config("CartPole-v1", budget={"env_steps": 300}, video={"when": None})
+    with pytest.raises(KeyboardInterrupt):
+        train(config, [Stop()], lambda: Run.create(config, "x", parent=origin.parent()), origin)
+    again = resume("@last")
+    assert again.saved.env_steps == 0
+    result = train(again.config, [], lambda: again.take_up([], ""), again)
+    whole, _ = trained(make_config, fork(first.run.id))
+    ours, theirs = (load(f"{one.run.id}/@latest").network.state_dict() for one in (result, whole))
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
 def test_a_selector_that_fits_nothing_is_one_sentence():

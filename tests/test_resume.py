@@ -300,12 +300,14 @@ def test_p35_loading_gives_a_new_policy_and_changes_none(make_config):
 def test_p15_statistics_stand_still_in_evaluation_and_come_back(make_config):
     normalised = {"policy": {"normalize_obs": "running"}, "eval": {"every_steps": 64}}
     result = trained(make_config, **normalised, budget={"env_steps": 128})
-    count = int(result.policy.network.state_dict()["inputs.obs.count"])
+    last = checkpoint.load(f"{result.run.id}/@latest")
+    count = int(last.state_dict()["inputs.obs.count"])
     assert count == result.env_steps, "only training steps were seen"
     again = validate(merge(result.config.as_data(), {"budget": {"env_steps": 256}}))
     assert again
     resumed = go_on(result.run.id, "budget.env_steps=256")
-    assert int(resumed.policy.network.state_dict()["inputs.obs.count"]) == 256
+    last = checkpoint.load(f"{resumed.run.id}/@latest")
+    assert int(last.state_dict()["inputs.obs.count"]) == 256
     assert select("@last").id == resumed.run.id
 
 

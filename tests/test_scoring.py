@@ -7,9 +7,13 @@ import time
 import pytest
 import torch
 
+import spotter
+from spotter import checkpoint
 from spotter.evaluate import Evaluator
+from spotter.rundir.files import read_json
 from spotter.rundir.run import Run
-from spotter.scoring import Async, Inline, make_scorer, snapshot
+from spotter.scoring import Async, Inline, make_scorer
+from spotter.selection import snapshot
 from spotter.training import Training, train
 from spotter.types import UserError
 
@@ -24,11 +28,11 @@ def training(make_config):
         yield training
 
 
-def test_the_mode_picks_the_scorer(make_config):
-    spaces = None
-    assert isinstance(make_scorer(make_config("CartPole-v1"), spaces, never), Inline)
+def test_the_mode_picks_the_scorer(make_config, training):
+    config = make_config("CartPole-v1")
+    assert isinstance(make_scorer(config, training.policy, never), Inline)
     config = make_config("CartPole-v1", eval={"mode": "async"})
-    assert isinstance(make_scorer(config, spaces, never), Async)
+    assert isinstance(make_scorer(config, training.policy, never), Async)
 
 
 def test_waiting_for_a_score_needs_a_threshold(make_config):
@@ -39,47 +43,46 @@ def test_waiting_for_a_score_needs_a_threshold(make_config):
 
 def test_async_scores_are_the_inline_scores(training):
     """The same weights and seeds, scored here and in another process."""
-    with Async(training.config, training.vector.spaces, never) as scorer:
-        assert scorer.submit(training.policy, 64)
-        weights = snapshot(training.policy)
-        with Evaluator(training.config) as evaluator:
-            expected = evaluator.run(training.policy, 64)
+    weights = snapshot(training.policy)
+    with (
+        Async(training.config, training.vector.spaces, never) as there,
+        Inline(training.config, training.policy, never) as here,
+    ):
+        for scorer in (there, here):
+            scorer.submit(weights, 64, 0)
+        assert (there.pending, here.pending) == (64, None)
         training.step()  # training goes on meanwhile
-        assert not torch.equal(
-            weights["value_head.weight"], training.policy.state_dict()["value_head.weight"]
-        )
-        scored = scorer.wait()
-        assert scored.evaluation.scores == expected.scores
-        assert scored.evaluation.env_steps == 64
-        assert all(torch.equal(scored.weights[name], weights[name]) for name in weights)
-        again = scorer.now(training.policy, 128, "test")
-        assert again.seeds == "test"
-        assert again.env_steps == 128
+        ours, theirs = here.result(), there.result()
+        assert theirs.candidate.evaluation.scores == ours.candidate.evaluation.scores
+        assert theirs.candidate.env_steps == 64 == there.best.env_steps
+        kept = theirs.candidate.weights
+        assert all(torch.equal(kept[name], weights[name]) for name in weights)
+        tested = there.test(snapshot(training.policy), 128)
+        assert tested.env_steps == 64, "the best is tested, not the last"
+        assert tested.test.scores == here.test(snapshot(training.policy), 128).test.scores
 
 
-def test_one_evaluation_at_a_time(training):
-    with Async(training.config, training.vector.spaces, never) as scorer:
-        assert scorer.submit(training.policy, 1)
-        assert not scorer.submit(training.policy, 2)
-        while (scored := scorer.ready()) is None:
-            time.sleep(0.05)
-        assert scored.evaluation.env_steps == 1
-        assert scorer.wait() is None
-        assert scorer.submit(training.policy, 3)
+def test_the_worker_knows_the_best_of_the_session_before(training):
+    weights = snapshot(training.policy)
+    with Inline(training.config, training.policy, never) as here:
+        here.submit(weights, 64, 0)
+        best = here.result().candidate
+    with Async(training.config, training.vector.spaces, never) as there:
+        there.restore(best)
+        there.submit(weights, 128, 0)
+        assert not there.result().is_best, "no better than itself"
+        assert there.best.env_steps == 64
 
 
 def test_asking_to_stop_abandons_an_evaluation(make_config):
     config = make_config("CartPole-v1")
-    with Training(config) as training, Inline(config, lambda: True) as scorer:
-        assert not scorer.submit(training.policy, 1)
-        assert scorer.ready() is None
-        assert scorer.now(training.policy, 1, "test") is None
+    with Training(config) as training, Inline(config, training.policy, lambda: True) as scorer:
+        scorer.submit(snapshot(training.policy), 1, 0)
+        assert scorer.result() is None
+        assert scorer.test(snapshot(training.policy), 1) is None
 
 
 def test_a_run_with_async_evaluation_keeps_scores_with_their_weights(make_config):
-    import spotter
-    from spotter import checkpoint
-
     config = make_config(
         "CartPole-v1",
         eval={"mode": "async", "every_steps": 256, "episodes": 4},
@@ -91,17 +94,60 @@ def test_a_run_with_async_evaluation_keeps_scores_with_their_weights(make_config
     assert scored, "at least the one that was under way at the end"
     with Evaluator(config) as evaluator:
         for event in scored:
-            policy = spotter.load(f"{result.run.id}/step={event['env_steps']}")
-            again = evaluator.run(policy.network, 0)
+            policy = spotter.load(f"{result.run.id}/step={event['env_steps']}").network
+            again = evaluator.run(policy, 0)
             assert list(again.scores) == event["scores"], "the score of the weights it claims"
             step = checkpoint.find(f"{result.run.id}/step={event['env_steps']}")
             assert checkpoint.read_score(step)["scores"] == event["scores"]
+            row = read_json(step / "metrics.json")
+            assert (row["eval/score"], row["eval/env_steps"]) == (event["score"], row["env_steps"])
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.15])
+def test_which_weights_are_evaluated_does_not_depend_on_speed(make_config, pause, monkeypatch):
+    """Training may be slower than evaluation or faster: the same rows, events and result."""
+    step = Training.step
+
+    def slowly(self):
+        time.sleep(pause)
+        return step(self)
+
+    monkeypatch.setattr(Training, "step", slowly)
+    config = make_config(
+        "CartPole-v1",
+        eval={"mode": "async", "every_steps": 128, "episodes": 4},
+        budget={"env_steps": 1000},
+        video={"when": None},
+    )
+    run = train(config, new_run=lambda: Run.create(config, "x")).run
+    found = [(e["seeds"], e["env_steps"]) for e in run.evaluations()]
+    best = run.info()["best_env_steps"]
+    assert found == [("eval", n) for n in (*range(128, 1000, 128), 1024)] + [("test", best)]
+    rows = {r["env_steps"]: r["eval/env_steps"] for r in run.metrics() if "eval/env_steps" in r}
+    assert [rows[n] for n in range(256, 1000, 128)] == list(range(128, 896, 128)), "one later"
+
+
+def test_a_run_that_is_solved_keeps_the_weights_that_solved_it(make_config):
+    config = make_config(
+        "CartPole-v1",
+        env={"threshold": 12.0},
+        eval={"mode": "async", "every_steps": 64, "episodes": 4},
+        budget={"env_steps": 2000},
+    )
+    result = train(config, new_run=lambda: Run.create(config, "x"))
+    info = result.run.info()
+    assert (result.reason, info["solved"], info["score"]) == ("solved", True, result.score)
+    step = checkpoint.find(f"{result.run.id}/@best")
+    assert int(step.name[5:]) == info["best_env_steps"] == result.test.env_steps
+    with Evaluator(config) as evaluator:
+        again = evaluator.run(spotter.load(f"{result.run.id}/@best").network, 0, "test")
+        assert again.score == result.score == evaluator.run(result.policy.network, 0, "test").score
 
 
 def test_the_evaluation_process_dies_with_training(training):
     scorer = Async(training.config, training.vector.spaces, never)
     with scorer:
-        scorer.submit(training.policy, 1)
+        scorer.submit(snapshot(training.policy), 1, 0)
         process = scorer._process
         assert process.is_alive()
     assert not process.is_alive()

@@ -3,13 +3,13 @@
 `checkpoints/step-000020224/` holds policy.safetensors (weights and statistics),
 trainer.safetensors and state.json (all that is needed to go on), metrics.json (the row of this
 very update), rollout.csv (the steps it learnt from) and, once the weights were scored, score.json.
-`best.json` and `latest.json` point at two of them; best is decided by evaluation score alone. What
-is in each format, and which are still read: docs/run-directory.md.
+`best.json` and `latest.json` point at two of them; which is best: selection.py. What is in each
+format, and which are still read: docs/run-directory.md.
 """
 
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -63,7 +63,6 @@ class Keeper:
         info = run.info()
         self._game = {key: info[key] for key in _GAME}
         self._clear_leftovers()
-        self.best = _best_score(self._folder)
         self._awaited: set[str] = set()
 
     def _clear_leftovers(self) -> None:
@@ -81,7 +80,7 @@ class Keeper:
     def save(self, contents: Contents, awaits_score: bool = False, pin: str = "") -> float:
         """Write a checkpoint and call it the latest; returns the seconds it took.
 
-        `awaits_score` keeps it until `score` was called; `pin` keeps it for good and says why.
+        `awaits_score` keeps it until `release` was called; `pin` keeps it for good and says why.
         """
         began = perf_counter()
         step = self._step(contents.env_steps)
@@ -101,23 +100,42 @@ class Keeper:
         """Keep a checkpoint that is about to be scored."""
         self._awaited.add(self._step(env_steps).name)
 
-    def score(self, evaluation: Evaluation) -> bool:
-        """Write a score beside the weights it belongs to; whether they are the best so far."""
-        step = self._step(evaluation.env_steps)
-        self._awaited.discard(step.name)
-        if not step.is_dir():
-            return False
-        path = step / "score.json"
-        written = read_json(path) if path.exists() else {}
-        write_json(path, {**written, evaluation.seeds: evaluation.certificate()})
-        is_best = self.best is None or (evaluation.seeds == "eval" and evaluation.score > self.best)
-        if is_best:
-            # Held-out sets differ in difficulty: a test score stands in until there is another.
-            self.best = evaluation.score if evaluation.seeds == "eval" else None
-            pointer = {"step": step.name, "score": evaluation.score, "seeds": evaluation.seeds}
-            write_json(self._folder / "best.json", pointer)
+    def write_scores(self, env_steps: int, evaluations: Iterable[Evaluation]) -> None:
+        """Write scores beside the weights they belong to, if those are still there."""
+        step = self._step(env_steps)
+        if step.is_dir():
+            path = step / "score.json"
+            written = read_json(path) if path.exists() else {}
+            new = {str(one.seeds): one.certificate() for one in evaluations}
+            write_json(path, written | new)
+
+    def add_metrics(self, env_steps: int, metrics: Mapping[str, float]) -> None:
+        """Numbers that were not known yet when the checkpoint was written."""
+        path = self._step(env_steps) / "metrics.json"
+        if path.exists():
+            write_json(path, {**read_json(path), **metrics})
+
+    def set_best(self, env_steps: int, about: Mapping[str, Any]) -> None:
+        """Point `best` at a checkpoint, with what it scored."""
+        step = self._step(env_steps)
+        if step.is_dir():
+            write_json(self._folder / "best.json", {"step": step.name, **about})
+
+    def release(self, env_steps: int) -> None:
+        """A checkpoint was scored and ranked: it stays only if it is one of those to keep."""
+        self._awaited.discard(self._step(env_steps).name)
         self._prune()
-        return is_best
+
+    def best_step(self) -> Path | None:
+        """The checkpoint a resumed run has to beat, if it is still there."""
+        name = _pointed(self._folder, "best")
+        step = None if name is None else self._folder / name
+        return step if step and step.is_dir() else None
+
+    def step(self, env_steps: int) -> Path | None:
+        """The checkpoint of a point in training, if there is one."""
+        step = self._step(env_steps)
+        return step if step.is_dir() else None
 
     def _step(self, env_steps: int) -> Path:
         return self._folder / f"step-{env_steps:09d}"
@@ -148,16 +166,6 @@ def _steps(folder: Path) -> list[Path]:
 def _number(name: str) -> int:
     """The env steps in the name of a step; as text, a billion would sort before a million."""
     return int(name.removeprefix("step-"))
-
-
-def _best_score(folder: Path) -> float | None:
-    """The score a resumed run has to beat."""
-    name = _pointed(folder, "best")
-    if name is None:
-        return None
-    pointer = read_json(folder / "best.json")
-    written = pointer if "score" in pointer else read_score(folder / name)
-    return float(written["score"]) if written and written["seeds"] == "eval" else None
 
 
 def _write(step: Path, contents: Contents, game: Mapping[str, Any]) -> None:

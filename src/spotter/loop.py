@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from spotter import blackbox, diagnosis
+from spotter import blackbox, diagnosis, results
 from spotter.checkpoint import Contents, Keeper
 from spotter.interrupts import Interrupts
 from spotter.interventions import Deed, Interventions, changed
-from spotter.recorder import Recorder, Row
+from spotter.recorder import Recorder, Row, evaluation_metrics
 from spotter.rundir.run import Run
-from spotter.scoring import Scored, Scorer
+from spotter.scoring import Scorer
+from spotter.selection import CONFIRM_SHARE, Candidate, Scored, Weights, read_candidate, snapshot
 from spotter.types import Evaluation, Fault
 
 if TYPE_CHECKING:
@@ -44,8 +45,15 @@ class Loop:
     """Whether a stop kept an evaluation from being made."""
     reason: Reason | None = None
     test: Evaluation | None = None
-    solved_by: Scored | None = None
+    """Of the weights that are kept, once they were tested."""
+    last: Evaluation | None = None
+    """The latest evaluation; of the last weights once the run is over."""
+    _confirm_steps: int = 0
     _row: Row | None = None
+    _unwritten: list[Scored] = field(default_factory=list)
+    """Results whose checkpoint may not be written yet."""
+    _tested: Candidate | None = None
+    """The same, for the final test."""
     _best: Evaluation | None = None
     _can_film: bool = True
     _saved_at: float = field(default_factory=monotonic)
@@ -54,11 +62,16 @@ class Loop:
         config = self.training.config.eval
         self.next_evaluation = max(config.every_steps or math.inf, config.after_steps)
 
+    @property
+    def solved(self) -> bool:
+        """Whether the weights that are kept reached the threshold on the test seeds."""
+        return self.scorer.best is not None and self.scorer.best.is_solved
+
     def go(self) -> None:
         """Until solved, spent, stopped or asked to stop; then `reason` and `test` are set."""
         with self.interrupts.overdue(self._overdue_s()):
             if self.cut_short:
-                self._make_up()
+                self._run_missed_evaluation()
             while self.reason is None and not self._is_spent():
                 self._once()
             self.reason = self.reason or "budget"
@@ -67,27 +80,22 @@ class Loop:
         if self.test is None:
             self.reason = self.interrupts.requested or self.reason
         self.save()
-        if self.keeper and self.test and not self.solved_by:
-            self._rank(self.test)
+        self._write_results()
         self._film_the_best()
 
-    def _make_up(self) -> None:
-        """A resumed run first makes the evaluation that was due or under way when it stopped."""
+    def _run_missed_evaluation(self) -> None:
+        """A resumed run first makes the evaluation that a stop prevented."""
         if self.keeper:
             self.keeper.await_score(self.training.env_steps)
-        self._submit(self.training.env_steps)
-        scored = self.scorer.ready()
-        if scored:
-            self._record(scored)
-            if self.keeper:
-                self._keep(scored)
+        self._submit(snapshot(self.training.policy), self.training.env_steps)
+        self._write_results()
 
     def score_start(self, before: Mapping[str, Any] | None) -> None:
-        """A fork is scored before its first update: it should start where the other run was."""
-        evaluation = self.scorer.now(self.training.policy, 0, "eval")
-        if evaluation is None:
+        """A fork's first weights are a checkpoint and a candidate like all later ones."""
+        submitted = self._submit(snapshot(self.training.policy), 0)
+        if not submitted or not self._collected() or self.last is None:
             return
-        self.recorder.evaluation(evaluation)
+        evaluation = self.last
         was = ""
         if before and (before.get("fingerprint"), before["seeds"]) == (
             evaluation.fingerprint,
@@ -95,6 +103,9 @@ class Loop:
         ):
             was = f"; those weights were saved with {before['score']:g}"
         self.recorder.note(f"starts at a score of {evaluation.score:g}{was}")
+        self._row = Row(0, 0, 0, evaluation_metrics(evaluation))
+        self.save()
+        self._write_results()
 
     def _is_spent(self) -> bool:
         spent = self.training.env_steps, self.recorder.elapsed_s
@@ -113,20 +124,15 @@ class Loop:
             update = self.training.step()
         finally:  # also of the failure that was one too many
             self._report(self.training.take_faults())
-        submitted = self._is_due(update.env_steps) and self._submit(update.env_steps)
-        scored = self.scorer.ready()
-        if self._is_spent() and not scored:
-            scored = self.scorer.wait()
-        if scored:
-            self._record(scored)
+        evaluated = self._is_due(update.env_steps) and self._evaluate(update.env_steps)
         if self._is_spent() and self.reason is None:
-            self._final_test()
+            evaluated |= self._final_test()
         row = self._row = self.recorder.write(update)
         pins = [self._do(deed) for deed in self.interventions.after(row, self.training.config)]
-        if submitted or any(pins) or self._save_is_due():
-            self.save(awaits_score=submitted and scored is None, pin=next(filter(None, pins), ""))
-        if scored and self.keeper:
-            self._keep(scored)
+        if evaluated or any(pins) or self._save_is_due():
+            awaits_score = self.scorer.pending == update.env_steps
+            self.save(awaits_score=awaits_score, pin=next(filter(None, pins), ""))
+        self._write_results()
         self.reason = self.reason or self.interrupts.requested
 
     def _is_due(self, env_steps: int) -> bool:
@@ -149,59 +155,94 @@ class Loop:
         finally:
             self.training.pause = ""
 
-    def _submit(self, env_steps: int) -> bool:
-        with self._pause(f"evaluating {self.training.config.eval.episodes} episodes"):
-            submitted = self.scorer.submit(self.training.policy, env_steps)
-        self.cut_short = not submitted and self.interrupts.stopping()
-        if not submitted:
-            return False  # busy, or asked to stop: still due
-        every = self.training.config.eval.every_steps or math.inf
-        self.next_evaluation = (env_steps // every + 1) * every
-        return True
+    def _evaluate(self, env_steps: int) -> bool:
+        """Take up the deferred result, have the present weights scored; False on a stop."""
+        if not self._collected() or self.reason is not None:
+            return False  # asked to stop, and still due; or the result ends the run
+        return self._submit(snapshot(self.training.policy), env_steps)
 
-    def _record(self, scored: Scored) -> None:
-        for evaluation in filter(None, (scored.evaluation, scored.test)):
+    def _submit(self, weights: Weights, env_steps: int) -> bool:
+        """Have weights scored, and wait for it unless that is deferred; False on a stop."""
+        allowance = int(CONFIRM_SHARE * env_steps) - self._confirm_steps
+        with self._pause(f"evaluating {self.training.config.eval.episodes} episodes"):
+            self.scorer.submit(weights, env_steps, allowance)
+        self.cut_short = not self.scorer.deferred and self._collect() is None
+        if not self.cut_short:
+            every = self.training.config.eval.every_steps or math.inf
+            self.next_evaluation = (env_steps // every + 1) * every
+        return not self.cut_short
+
+    def _collect(self) -> Scored | None:
+        """Wait for the result of the weights submitted last, and record it."""
+        with self._pause(f"evaluating {self.training.config.eval.episodes} episodes"):
+            scored = self.scorer.result()
+        if scored is None:
+            return None
+        candidate = scored.candidate
+        for evaluation in filter(None, (candidate.evaluation, candidate.test)):
             self.recorder.evaluation(evaluation)
             self._report(evaluation.faults, training=False)
-            if self.training.config.eval.mode == "inline":
-                self.recorder.spend("eval", evaluation.seconds)
-        if scored.test and scored.test.solved:
-            self.reason, self.test, self.solved_by = "solved", scored.test, scored
+        if not self.scorer.deferred:
+            self.recorder.spend("eval", scored.seconds)
+        self._confirm_steps += scored.confirm_steps
+        if confirmation := results.confirmation(scored):
+            self.recorder.event("confirmation", confirmation)
+        self.last = candidate.evaluation
+        self._unwritten.append(scored)
+        if candidate.is_solved and self.training.config.eval.stop_when_solved:
+            self.reason, self.test = "solved", candidate.test
+        return scored
 
-    def _keep(self, scored: Scored) -> None:
+    def _write_results(self) -> None:
         """Scores go beside the weights they belong to, which may be older than the present ones."""
-        is_best = self._rank(scored.evaluation)
-        if scored.test:
-            self._rank(scored.test)
-        when = self.training.config.video.when
-        if when == "eval" or (when == "best" and is_best):
-            self._film(scored.evaluation, is_best)
+        unwritten, self._unwritten = self._unwritten, []
+        for scored in unwritten:
+            candidate = scored.candidate
+            if scored.is_best:
+                self._best = candidate.evaluation or candidate.test
+            if self.run and self.keeper:
+                results.write(self.run, self.keeper, scored, late=self.scorer.deferred)
+            self._film_if_due(scored)
+        tested, self._tested = self._tested, None
+        if tested:
+            self._best = self._best or tested.test
+            if self.run and self.keeper:
+                results.write_best(self.run, self.keeper, tested)
 
-    def _rank(self, evaluation: Evaluation) -> bool:
-        assert self.keeper is not None
-        is_best = self.keeper.score(evaluation)
-        if is_best:
-            self._best = evaluation
-            self._tell_best()
-        return is_best
+    def _film_if_due(self, scored: Scored) -> None:
+        when, evaluation = self.training.config.video.when, scored.candidate.evaluation
+        if evaluation and (when == "eval" or (when == "best" and scored.is_best)):
+            self._film(evaluation, scored.is_best)
 
-    def _tell_best(self) -> None:
-        """At once, not at the end: who is killed has no end."""
-        if self.run and self.keeper and self.keeper.best is not None:
-            self.run.update(best=self.keeper.best)
-
-    def _final_test(self) -> None:
-        late = self.scorer.wait()
-        if late:
-            self._record(late)
-            if self.keeper:
-                self._keep(late)
+    def _final_test(self) -> bool:
+        """The last weights are candidates as well; the best of all is tested. False on a stop."""
+        if not self._collected():
+            return False
+        weights, now = snapshot(self.training.policy), self.training.env_steps
+        if self._is_unscored(now) and not (self._submit(weights, now) and self._collected()):
+            return False
+        if self.solved and self.test is not None:
+            return True
         with self._pause(f"testing on {self.training.config.eval.episodes} unseen episodes"):
-            self.test = self.scorer.now(self.training.policy, self.training.env_steps, "test")
-        if self.test:
-            self.recorder.evaluation(self.test)
-            self._report(self.test.faults, training=False)
-            self.recorder.spend("eval", self.test.seconds)
+            tested = self.scorer.test(weights, now)
+        if tested is None or tested.test is None:
+            return False
+        self.test = tested.test
+        self.recorder.evaluation(self.test)
+        self._report(self.test.faults, training=False)
+        self.recorder.spend("eval", self.test.seconds)
+        self._tested = tested
+        return True
+
+    def _is_unscored(self, now: int) -> bool:
+        """Whether the last weights still have to be compared with the best."""
+        best = self.scorer.best
+        is_ranked = best is not None and best.evaluation is not None
+        return self.test is None and is_ranked and (self.last is None or self.last.env_steps != now)
+
+    def _collected(self) -> bool:
+        """Nothing is under way any more; False on a stop."""
+        return self.scorer.pending is None or self._collect() is not None
 
     def _do(self, deed: Deed) -> str:
         """Carry out what the config consents to; returns why a snapshot is wanted, if it is."""
@@ -220,23 +261,28 @@ class Loop:
         return every is not None and monotonic() - self._saved_at >= every
 
     def save(self, awaits_score: bool = False, pin: str = "") -> None:
-        """Everything that is needed to go on from here."""
+        """Everything that is needed to resume from here."""
         training = self.training
-        if self.keeper is None or self._row is None or training.last is None:
+        if self.keeper is None or self._row is None or (training.last is None and training.updates):
             return  # nothing has happened since the run was saved
         row = self._row.as_data()
-        gamma, lam = row["hp/algo.gamma"], row.get("hp/algo.lambda", 1.0)
         contents = Contents(
             env_steps=training.env_steps,
             policy=training.policy,
             trainer=self.state(),
             row=row,
-            table=diagnosis.table(training.last, gamma, lam),
+            table=self._rollout_table(row),
         )
         seconds = self.keeper.save(contents, awaits_score, pin)
         self._saved_at = monotonic()
         self.recorder.spend("save", seconds)
         self.recorder.event("checkpoint", {"env_steps": training.env_steps, "seconds": seconds})
+
+    def _rollout_table(self, row: Mapping[str, Any]) -> str:
+        if self.training.last is None:  # before the first update
+            return ""
+        gamma, lam = row["hp/algo.gamma"], row.get("hp/algo.lambda", 1.0)
+        return diagnosis.table(self.training.last, gamma, lam)
 
     def state(self) -> dict[str, Any]:
         return {
@@ -244,20 +290,44 @@ class Loop:
             "recorder": self.recorder.state(),
             "interventions": self.interventions.state(),
             "next_evaluation": self.next_evaluation,
-            "cut_short": self.cut_short or self.scorer.is_busy(),
+            "cut_short": self.cut_short,
+            "pending": self.scorer.pending,
+            "confirm_steps": self._confirm_steps,
+            "last_evaluation": self.last.certificate() if self.last else None,
         }
 
     def restore(self, state: Mapping[str, Any], row: Row, changes: Collection[str]) -> None:
         """The rest of a resumed run; training itself is restored before."""
         self.recorder.restore(state["recorder"])
         self.next_evaluation, self.cut_short = state["next_evaluation"], state["cut_short"]
+        self._confirm_steps = state.get("confirm_steps", 0)
+        if state.get("last_evaluation"):
+            self.last = Evaluation.from_certificate(state["last_evaluation"])
         self._row = row
-        if self.run and self.keeper and self.run.info()["best"] != self.keeper.best:
-            self._tell_best()  # a kill came between the two files
+        self._restore_best()
+        self._submit_again(state.get("pending"))
         if {"eval.every_steps", "eval.after_steps"} & set(changes):
             config = self.training.config.eval
             every = config.every_steps or math.inf
             self.next_evaluation = max((row.env_steps // every + 1) * every, config.after_steps)
+
+    def _restore_best(self) -> None:
+        step = self.keeper.best_step() if self.keeper else None
+        if self.run is None or step is None:
+            return
+        best = read_candidate(step)
+        if best.evaluations():
+            self.scorer.restore(best)
+            if self.run.info()["best"] != best.facts()["best"]:
+                self.run.update(**best.facts())  # a kill came between the two files
+
+    def _submit_again(self, env_steps: int | None) -> None:
+        """The evaluation that was under way, with the weights it was about."""
+        step = self.keeper.step(env_steps) if self.keeper and env_steps is not None else None
+        if env_steps is None or step is None or self.keeper is None:
+            return
+        self.keeper.await_score(env_steps)
+        self._submit(read_candidate(step).weights, env_steps)
 
     def _report(self, faults: Sequence[Fault], training: bool = True) -> None:
         for fault in faults:

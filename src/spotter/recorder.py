@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import Any, ClassVar, Protocol, Self
 
 from spotter.config import RunConfig
+from spotter.intervals import Interval
 from spotter.metrics.alerts import Alert, AlertCount, Watcher
 from spotter.metrics.pace import Pace
 from spotter.metrics.spec import Catalogue
@@ -65,8 +66,13 @@ class Ending:
 
     reason: str
     test: Evaluation | None
-    best: float | None
-    """The best evaluation score."""
+    solved: bool
+    best: Interval | None
+    """Score of the weights that are kept, over all their evaluation episodes."""
+    kept_at: int | None
+    """Env steps of training at which it had these weights."""
+    last: Interval | None
+    """Evaluation score of the last weights, where these are not the ones that are kept."""
     env_steps: int
     seconds: float
     alerts: tuple[AlertCount, ...]
@@ -144,14 +150,7 @@ class Recorder:
         """Show a score to every sink at once; its numbers go into the next row."""
         for sink in self._sinks:
             sink.evaluation(evaluation)
-        name = evaluation.seeds
-        self._waiting |= {
-            f"{name}/score": evaluation.score,
-            f"{name}/score_std": float(pstdev(evaluation.scores)),
-            f"{name}/length": fmean(evaluation.lengths),
-            f"{name}/solved": float(evaluation.solved),
-            f"{name}/env_steps": float(evaluation.env_steps),
-        }
+        self._waiting |= evaluation_metrics(evaluation)
         if evaluation.solved:
             first = self._steps_to_threshold
             now = evaluation.env_steps
@@ -302,6 +301,18 @@ class Recorder:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def evaluation_metrics(evaluation: Evaluation) -> dict[str, float]:
+    """By name, as they are written in rows."""
+    name = evaluation.seeds
+    return {
+        f"{name}/score": evaluation.score,
+        f"{name}/score_std": float(pstdev(evaluation.scores)),
+        f"{name}/length": fmean(evaluation.lengths),
+        f"{name}/solved": float(evaluation.solved),
+        f"{name}/env_steps": float(evaluation.env_steps),
+    }
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -1,7 +1,8 @@
 """Evaluations during training: at once, or in a process of their own on a snapshot of the weights.
 
-Both answer the same calls, so the training loop does not know which it has. A result holds the
-weights it belongs to: by the time an asynchronous one arrives, training is further on.
+Both answer the same calls. Which weights are scored, on which seeds, and at which update a result
+counts follows from the config alone: a deferred result is taken up when the next evaluation is due,
+however early it arrived, and training waits for one that is late.
 """
 
 import contextlib
@@ -9,155 +10,163 @@ import multiprocessing as mp
 import os
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any, Protocol, Self
 
+import numpy as np
+import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from spotter.config import RunConfig, validate
 from spotter.config.overrides import merge
 from spotter.envs.base import threshold
 from spotter.envs.batch import vector as batch
 from spotter.envs.slices import EnvError
-from spotter.evaluate import Evaluator, Stopped
+from spotter.evaluate import Stopped
 from spotter.nets.actor_critic import Policy
-from spotter.types import Evaluation, SeedSet, Spaces, UserError
-
-Weights = dict[str, Tensor]
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """An evaluation, the test that followed if it was solved, and the weights of both."""
-
-    evaluation: Evaluation
-    test: Evaluation | None
-    weights: Weights
+from spotter.selection import Candidate, Scored, Selection, Weights
+from spotter.types import Spaces, UserError
 
 
 class Scorer(Protocol):
-    """Scores weights now or soon."""
+    """Scores weights and keeps the best of them."""
 
-    def submit(self, policy: Policy, env_steps: int) -> bool:
-        """Have these weights scored; False if the scorer is still busy with others."""
+    deferred: bool
+    """Whether training goes on while weights are scored."""
 
-    def is_busy(self) -> bool:
-        """Whether a result is still to come."""
+    @property
+    def best(self) -> Candidate | None:
+        """Of all results that were taken up."""
 
-    def ready(self) -> Scored | None:
-        """A result that has arrived since the last call."""
+    @property
+    def pending(self) -> int | None:
+        """Env steps of the weights that are being scored."""
 
-    def wait(self) -> Scored | None:
-        """The result under way, if there is one."""
+    def restore(self, best: Candidate) -> None:
+        """The best of the sessions before."""
 
-    def now(self, policy: Policy, env_steps: int, seeds: SeedSet) -> Evaluation | None:
-        """Score while training waits; None if asked to stop meanwhile."""
+    def submit(self, weights: Weights, env_steps: int, allowance: int) -> None:
+        """Have weights scored and ranked. The result before must have been taken up."""
+
+    def result(self) -> Scored | None:
+        """What became of the weights submitted last; None if there are none, or on a stop."""
+
+    def test(self, weights: Weights, env_steps: int) -> Candidate | None:
+        """Test the best, or `weights` where nothing was evaluated; None if asked to stop."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *exception: object) -> None: ...
 
 
-def make_scorer(config: RunConfig, spaces: Spaces, stop: Callable[[], bool]) -> Scorer:
+def make_scorer(config: RunConfig, policy: Policy, stop: Callable[[], bool]) -> Scorer:
     if config.eval.after_score is not None and threshold(config.env) is None:
         raise UserError(
             f"eval.after_score needs a threshold, and {config.env.id} has none; set env.threshold"
         )
-    return Inline(config, stop) if config.eval.mode == "inline" else Async(config, spaces, stop)
-
-
-def snapshot(policy: Policy) -> Weights:
-    """Weights and statistics that no later update changes."""
-    return {name: value.detach().cpu().clone() for name, value in policy.state_dict().items()}
+    if config.eval.mode == "async":
+        return Async(config, policy.spaces, stop)
+    return Inline(config, policy, stop)
 
 
 class Inline:
     """Training waits."""
 
-    def __init__(self, config: RunConfig, stop: Callable[[], bool]) -> None:
-        self._evaluator = Evaluator(config, stop)
-        self._stop_when_solved = config.eval.stop_when_solved
+    deferred = False
+
+    def __init__(self, config: RunConfig, policy: Policy, stop: Callable[[], bool]) -> None:
+        self._selection = Selection(config, deepcopy(policy), stop)
         self._done: Scored | None = None
 
-    def submit(self, policy: Policy, env_steps: int) -> bool:
-        try:
-            found = _score(self._evaluator, policy, env_steps, self._stop_when_solved)
-        except Stopped:
-            return False
-        self._done = Scored(*found, snapshot(policy))
-        return True
+    @property
+    def best(self) -> Candidate | None:
+        return self._selection.best
 
-    def is_busy(self) -> bool:
-        return False
+    @property
+    def pending(self) -> None:
+        return None
 
-    def ready(self) -> Scored | None:
+    def restore(self, best: Candidate) -> None:
+        self._selection.best = best
+
+    def submit(self, weights: Weights, env_steps: int, allowance: int) -> None:
+        with contextlib.suppress(Stopped):
+            self._done = self._selection.consider(weights, env_steps, allowance)
+
+    def result(self) -> Scored | None:
         done, self._done = self._done, None
         return done
 
-    def wait(self) -> Scored | None:
-        return self.ready()
-
-    def now(self, policy: Policy, env_steps: int, seeds: SeedSet) -> Evaluation | None:
+    def test(self, weights: Weights, env_steps: int) -> Candidate | None:
         with contextlib.suppress(Stopped):
-            return self._evaluator.run(policy, env_steps, seeds)
+            return self._selection.test(weights, env_steps)
         return None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._evaluator.close()
-
-
-def _score(
-    evaluator: Evaluator, policy: Policy, env_steps: int, stop_when_solved: bool
-) -> tuple[Evaluation, Evaluation | None]:
-    """A solved evaluation is confirmed on a second set of seeds: one lucky set ends no run."""
-    evaluation = evaluator.run(policy, env_steps)
-    if not (evaluation.solved and stop_when_solved):
-        return evaluation, None
-    return evaluation, evaluator.run(policy, env_steps, "test")
+        self._selection.close()
 
 
 class Async:
     """One worker process, started with the first evaluation; at most one evaluation under way."""
 
+    deferred = True
+
     def __init__(self, config: RunConfig, spaces: Spaces, stop: Callable[[], bool]) -> None:
         self._config, self._spaces, self._stop = config, spaces, stop
         self._process: mp.process.BaseProcess | None = None
         self._pipe: Connection | None = None
-        self._under_way: Weights | None = None
+        self._under_way: Candidate | None = None
+        self._best: Candidate | None = None
 
-    def submit(self, policy: Policy, env_steps: int) -> bool:
-        if self._under_way is not None:
-            return False
-        self._under_way = snapshot(policy)
-        self._send(self._under_way, env_steps, None)
-        return True
+    @property
+    def best(self) -> Candidate | None:
+        return self._best
 
-    def is_busy(self) -> bool:
-        return self._under_way is not None
+    @property
+    def pending(self) -> int | None:
+        return self._under_way.env_steps if self._under_way else None
 
-    def ready(self) -> Scored | None:
-        if self._under_way is None or not self._has_answer(0):
-            return None
-        return self._receive(self._under_way)
+    def restore(self, best: Candidate) -> None:
+        self._best = best
+        self._send("restore", _packed(best))
 
-    def wait(self) -> Scored | None:
+    def submit(self, weights: Weights, env_steps: int, allowance: int) -> None:
+        assert self._under_way is None, "one evaluation at a time"
+        self._under_way = Candidate(env_steps, weights)
+        self._send("consider", _arrays(weights), env_steps, allowance)
+
+    def result(self) -> Scored | None:
         if self._under_way is None or not self._answered():
             return None
-        return self._receive(self._under_way)
+        answer: Scored = self._receive()
+        under_way = self._under_way
+        self._under_way = None
+        rival = answer.rival
+        if rival is not None and self._best is not None:
+            rival = replace(rival, weights=self._best.weights)
+        candidate = replace(answer.candidate, weights=under_way.weights)
+        self._best = candidate if answer.is_best else rival or self._best
+        return replace(answer, candidate=candidate, rival=rival)
 
-    def now(self, policy: Policy, env_steps: int, seeds: SeedSet) -> Evaluation | None:
-        if self._under_way is not None:  # somebody stopped waiting for it
+    def test(self, weights: Weights, env_steps: int) -> Candidate | None:
+        if self._under_way is not None:  # a stop came before its result
             return None
-        self._under_way = snapshot(policy)
-        self._send(self._under_way, env_steps, seeds)
-        return self._receive(self._under_way).evaluation if self._answered() else None
+        if self._best is not None and self._best.test is not None:
+            return self._best
+        self._send("test", _arrays(weights), env_steps)
+        if not self._answered():
+            return None
+        tested: Candidate = self._receive()
+        tested = replace(tested, weights=self._best.weights if self._best else weights)
+        self._best = tested
+        return tested
 
-    def _send(self, weights: Weights, env_steps: int, seeds: SeedSet | None) -> None:
+    def _send(self, *message: Any) -> None:
         if self._pipe is None:
             context = mp.get_context("spawn")
             self._pipe, there = context.Pipe()
@@ -166,11 +175,9 @@ class Async:
             process.start()
             self._process = process
             there.close()
-        # as numpy: torch would pass tensors through shared memory, one file descriptor each
-        arrays = {name: value.numpy() for name, value in weights.items()}
         # a process that is gone says so when its answer is due
         with contextlib.suppress(ConnectionError):
-            self._pipe.send((arrays, env_steps, seeds))
+            self._pipe.send(message)
 
     def _has_answer(self, seconds: float) -> bool:
         assert self._pipe is not None
@@ -185,7 +192,7 @@ class Async:
                 return False
         return True
 
-    def _receive(self, weights: Weights) -> Scored:
+    def _receive(self) -> Any:
         assert self._pipe is not None and self._process is not None
         try:
             kind, value = self._pipe.recv()
@@ -196,13 +203,11 @@ class Async:
                 f"the evaluation process died with exit code {code}; in a script, the call that "
                 'starts training must stand under `if __name__ == "__main__":`'
             ) from error
-        self._under_way = None
         if kind == "user error":
             raise UserError(value)
         if kind == "error":
             raise EnvError(f"evaluation failed: {value}")
-        evaluation, test = value
-        return Scored(evaluation, test, weights)
+        return value
 
     def __enter__(self) -> Self:
         return self
@@ -211,9 +216,27 @@ class Async:
         if self._process is not None and self._pipe is not None:
             self._pipe.close()
             self._process.join(timeout=1)
-            if self._process.is_alive():  # in the middle of an evaluation nobody waits for
+            if self._process.is_alive():  # in the middle of an evaluation that is not needed
                 self._process.terminate()
                 self._process.join()
+
+
+# --- the worker ----------------------------------------------------------------------------------
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def _arrays(weights: Weights) -> Arrays:
+    """As numpy: torch would pass tensors through shared memory, one file descriptor each."""
+    return {name: value.numpy() for name, value in weights.items()}
+
+
+def _tensors(arrays: Mapping[str, npt.NDArray[np.generic]]) -> Weights:
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+
+def _packed(candidate: Candidate) -> tuple[Candidate, Arrays]:
+    return replace(candidate, weights={}), _arrays(candidate.weights)
 
 
 def _work(pipe: Connection, data: Mapping[str, Any], spaces: Spaces) -> None:
@@ -226,18 +249,25 @@ def _work(pipe: Connection, data: Mapping[str, Any], spaces: Spaces) -> None:
     if batch.reason_against(config.env, None):
         # a worker may not have workers of its own; all back-ends give the same scores
         config = validate(merge(config.as_data(), {"env": {"backend": "sync"}}))
-    policy = Policy(spaces, config.policy)
-    with Evaluator(config) as evaluator, contextlib.suppress(EOFError, ConnectionError):
+    selection = Selection(config, Policy(spaces, config.policy))
+    with contextlib.closing(selection), contextlib.suppress(EOFError, ConnectionError):
         while True:
-            arrays, env_steps, seeds = pipe.recv()
-            policy.load_state_dict({name: torch.from_numpy(a) for name, a in arrays.items()})
-            try:
-                if seeds:
-                    pipe.send(("scored", (evaluator.run(policy, env_steps, seeds), None)))
-                else:
-                    confirm = config.eval.stop_when_solved
-                    pipe.send(("scored", _score(evaluator, policy, env_steps, confirm)))
-            except UserError as error:
-                pipe.send(("user error", str(error)))
-            except EnvError as error:
-                pipe.send(("error", str(error)))
+            _answer(selection, pipe, *pipe.recv())
+
+
+def _answer(selection: Selection, pipe: Connection, what: str, *given: Any) -> None:
+    try:
+        if what == "restore":
+            candidate, arrays = given[0]
+            selection.best = replace(candidate, weights=_tensors(arrays))
+        elif what == "test":
+            pipe.send(("done", _packed(selection.test(_tensors(given[0]), given[1]))[0]))
+        else:
+            scored = selection.consider(_tensors(given[0]), *given[1:])
+            rival = replace(scored.rival, weights={}) if scored.rival else None
+            candidate = replace(scored.candidate, weights={})
+            pipe.send(("done", replace(scored, candidate=candidate, rival=rival)))
+    except UserError as error:
+        pipe.send(("user error", str(error)))
+    except EnvError as error:
+        pipe.send(("error", str(error)))

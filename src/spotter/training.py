@@ -186,9 +186,11 @@ class Result:
     config: RunConfig
     run: Run | None
     policy: TrainedPolicy
-    """The weights that were scored; `predict` plays them."""
+    """The weights the run keeps: the best, or the last where none were
+    scored. `predict` plays them."""
     reason: Reason
     test: Evaluation | None
+    """Of these weights; None if the run was stopped before."""
     env_steps: int
     seconds: float
 
@@ -226,7 +228,7 @@ def train(
     with ExitStack() as stack:
         interrupts = stack.enter_context(Interrupts())
         training = stack.enter_context(Training(config, start_at))
-        scorer = make_scorer(config, training.vector.spaces, interrupts.stopping)
+        scorer = make_scorer(config, training.policy, interrupts.stopping)
         stack.enter_context(scorer)
         grade = resume_grade(config.env, config.reward, training.backend.name)
         notes = [*_copies_warning(config), *_set_out(training, interventions, origin, grade)]
@@ -250,8 +252,8 @@ def train(
         )
         _take_up(loop, origin)
         loop.go()
-        recorder.ending = _ending(loop)
-    return _result(loop, perf_counter() - began)
+        recorder.ending = ending = _ending(loop)
+    return _result(loop, ending, perf_counter() - began)
 
 
 def _refuse_in_a_child() -> None:
@@ -325,39 +327,42 @@ def _take_up(loop: Loop, origin: Origin | None) -> None:
 
 
 def _ending(loop: Loop) -> Ending:
+    best, last = loop.scorer.best, loop.last
+    is_kept = best is None or last is None or last.env_steps == best.env_steps
     return Ending(
         reason=loop.reason or "",
         test=loop.test,
-        best=loop.keeper.best if loop.keeper else None,
+        solved=loop.solved,
+        best=best.interval if best else None,
+        kept_at=best.env_steps if best else None,
+        last=None if is_kept or last is None else last.interval,
         env_steps=loop.training.env_steps,
         seconds=loop.recorder.elapsed_s,
         alerts=loop.recorder.alert_counts(),
     )
 
 
-def _result(loop: Loop, seconds: float) -> Result:
-    training, test, reason = loop.training, loop.test, loop.reason
-    assert reason is not None
-    if loop.solved_by is not None:  # asynchronous scores belong to weights from a while ago
-        training.policy.load_state_dict(loop.solved_by.weights)
+def _result(loop: Loop, ending: Ending, seconds: float) -> Result:
+    training, best = loop.training, loop.scorer.best
+    if best is not None:
+        training.policy.load_state_dict(best.weights)
     if loop.run:
         loop.run.finish(
-            "interrupted" if reason in EXIT_CODES else "finished",
-            reason=reason,
+            "interrupted" if ending.reason in EXIT_CODES else "finished",
+            reason=ending.reason,
             env_steps=training.env_steps,
             vector_steps=training.vector_steps,
-            score=test.score if test else None,
-            solved=test.solved if test else None,
-            best=loop.keeper.best if loop.keeper else None,
+            last_score=ending.last.mean if ending.last else None,
             train_steps_to_threshold=loop.recorder.train_steps_to_threshold,
         )
         write_report(loop.run)
+    assert loop.reason is not None
     return Result(
         config=training.config,
         run=loop.run,
         policy=TrainedPolicy(training.policy, training.config.env),
-        reason=reason,
-        test=test,
+        reason=loop.reason,
+        test=loop.test,
         env_steps=training.env_steps,
         seconds=seconds,
     )

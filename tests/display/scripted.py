@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console as Terminal
 
 from spotter.config import validate
+from spotter.intervals import Interval
 from spotter.metrics.alerts import Alert, AlertCount
 from spotter.metrics.spec import Catalogue, MetricSpec
 from spotter.recorder import Ending, Row, Start
@@ -60,9 +61,19 @@ def evaluation(score=500.0, threshold=475.0, seeds="test"):
     return Evaluation(6400, (score, score), (10, 10), threshold, seeds, True)
 
 
-def ending(reason="solved", test=None, best=490.0, alerts=()):
+def ending(reason="solved", test=None, best=490.0, alerts=(), last=None):
     counts = tuple(AlertCount(alert, 12, 0.25, 640, 6400) for alert in alerts)
-    return Ending(reason, test, best, 6400, 75.25, counts)
+    return Ending(
+        reason=reason,
+        test=test,
+        solved=test is not None and test.solved,
+        best=None if best is None else Interval(best, 3.25, 40),
+        kept_at=None if best is None else 6144,
+        last=None if last is None else Interval(last, 20.0, 20),
+        env_steps=6400,
+        seconds=75.25,
+        alerts=counts,
+    )
 
 
 def a_run():

@@ -44,5 +44,5 @@ def test_an_event_with_nothing_in_it_is_no_crash(kind):
 
 def test_an_evaluation_in_a_sentence():
     said = evaluation_sentence(evaluation(12.345, seeds="eval"))
-    assert said == "eval score 12.35 over 2 held-out episodes (solved at 475)"
+    assert said == "eval score 12.3 ± 0.0 over 2 held-out episodes (solved at 475)"
     assert evaluation_sentence(evaluation(1.0, None)).endswith("2 held-out episodes")

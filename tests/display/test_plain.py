@@ -88,7 +88,7 @@ def test_evaluations_notes_and_events():
     sink.event("checkpoint", {"step": 1, "seconds": 0.1, "best": False})
     sink.event("unheard of", {})
     assert lines(terminal) == [
-        "       6,400  eval score 480.00 over 2 held-out episodes (solved at 475)",
+        "       6,400  eval score 480.0 ± 0.0 over 2 held-out episodes (solved at 475)",
         "note: copies 3 and 7 start [alike]",
         "note: copy 1 hung; kept in faults/1",
     ]

@@ -134,14 +134,15 @@ def test_the_word_for_each_outcome(reason, threshold, test, word):
 def test_the_box_has_every_fact():
     verdict = summary.Verdict.of(
         start(run=a_run()),
-        ending("budget", evaluation(450.25)),
+        ending("budget", evaluation(450.25), last=354.9),
         row(metrics={"train/score": 401.0}),
     )
     assert dict(verdict.facts) == {
-        "test score": "450.2 over 2 held-out episodes",
+        "test score": "450.2 ± 0.0 over 2 held-out episodes",
         "threshold": "475",
         "gap": "-24.8",
-        "best evaluation": "490.0",
+        "best evaluation": "490.0 ± 3.2 over 40 episodes, at 6,144 env steps",
+        "last weights": "354.9 ± 20.0 over 20 episodes; the best are kept",
         "training score": "401.0",
         "stopped": "budget spent",
         "env steps": "6,400",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from spotter.display.words import count, score
+from spotter.display.words import count, plus_minus, score
 from spotter.types import Evaluation
 
 
@@ -33,9 +33,10 @@ def resumed(env_steps: int) -> str:
 
 def evaluation_sentence(evaluation: Evaluation) -> str:
     wanted = "" if evaluation.threshold is None else f" (solved at {evaluation.threshold:g})"
+    found = evaluation.interval
     return (
-        f"{evaluation.seeds} score {evaluation.score:.2f} over "
-        f"{len(evaluation.scores)} held-out episodes{wanted}"
+        f"{evaluation.seeds} score {plus_minus(found.mean, found.half)} over "
+        f"{found.count} held-out episodes{wanted}"
     )
 
 

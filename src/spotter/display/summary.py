@@ -18,9 +18,20 @@ from rich.text import Text
 from spotter.display.board import Entry
 from spotter.display.series import Series
 from spotter.display.table import LEVEL_STYLES, SPARKLINE_STYLE
-from spotter.display.words import amount, count, duration, number, plural, score, share
+from spotter.display.words import (
+    amount,
+    count,
+    duration,
+    number,
+    plural,
+    plus_minus,
+    score,
+    share,
+)
+from spotter.intervals import Interval
 from spotter.metrics.alerts import AlertCount
 from spotter.recorder import Ending, Row, Start
+from spotter.types import Evaluation
 
 _REASONS: Final = {
     "budget": "budget spent",
@@ -185,21 +196,33 @@ def _outcome(start: Start, ending: Ending) -> tuple[str, str]:
         return "INTERRUPTED", "yellow"
     if ending.test is None or start.threshold is None:
         return "FINISHED", "blue"
-    return ("SOLVED", "green") if ending.test.solved else ("NOT SOLVED", "red")
+    return ("SOLVED", "green") if ending.solved else ("NOT SOLVED", "red")
+
+
+def _over(found: Interval, noun: str) -> str:
+    return f"{plus_minus(found.mean, found.half)} over {plural(found.count, noun)}"
+
+
+def _cut(test: Evaluation) -> str:
+    return f"{sum(test.truncated)} of {plural(len(test.truncated), 'episode')}"
 
 
 def _facts(start: Start, ending: Ending, newest: Row | None) -> dict[str, str]:
     facts = {"test score": "not scored"}
     if ending.test is not None:
-        episodes = plural(len(ending.test.scores), "held-out episode")
-        facts["test score"] = f"{score(ending.test.score)} over {episodes}"
+        facts["test score"] = _over(ending.test.interval, "held-out episode")
     if start.threshold is not None:
         facts["threshold"] = number(start.threshold)
         if ending.test is not None:
             gap = ending.test.score - start.threshold
             facts["gap"] = f"{'' if gap < 0 else '+'}{score(gap)}"
+    if ending.test is not None and any(ending.test.truncated):
+        facts["cut"] = f"{_cut(ending.test)} reached the time limit"
     if ending.best is not None:
-        facts["best evaluation"] = score(ending.best)
+        at = "" if ending.kept_at is None else f", at {count(ending.kept_at)} env steps"
+        facts["best evaluation"] = f"{_over(ending.best, 'episode')}{at}"
+    if ending.last is not None:
+        facts["last weights"] = f"{_over(ending.last, 'episode')}; the best are kept"
     if newest is not None and "train/score" in newest.metrics:
         facts["training score"] = score(newest.metrics["train/score"])
     facts["stopped"] = _REASONS.get(ending.reason, ending.reason)

@@ -22,6 +22,15 @@ def score(value: float) -> str:
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
 
 
+def plus_minus(value: float, half: float | None) -> str:
+    """A mean with the half-width of its 95 % interval, as precise as a score: `496.3 ± 4.1`."""
+    return score(value) if half is None else f"{score(value)} ± {_as_precise(value, half)}"
+
+
+def _as_precise(value: float, half: float) -> str:
+    return f"{half:.1f}" if abs(value) >= 10 else f"{half:.3f}"
+
+
 def duration(seconds: float) -> str:
     """`11.2 s`, `3 min 05 s`, `2 h 07 min`."""
     if seconds < 100:

@@ -3,9 +3,12 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from spotter.config import RunConfig
+
+_ENDS: Final = ("solved", "budget", "alert")
+"""Reasons with which a session ends by itself, after its final test."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ def lacks(
     """
     found = []
     steps, minutes = config.budget.env_steps, config.budget.minutes
-    is_done = is_done or info["score"] is not None
+    is_done = is_done or info["reason"] in _ENDS
     if steps is not None and env_steps >= steps and is_done:
         found.append(_spent("env_steps", f"{steps:,} env steps", 2 * env_steps))
     if minutes is not None and seconds >= minutes * 60 and is_done:

@@ -174,8 +174,6 @@ class Run:
             status="running",
             reason=None,
             ended=None,
-            score=None,
-            solved=None,
             env_steps=env_steps,
             host=process.host(),
             pid=os.getpid(),
