@@ -105,8 +105,7 @@ class Strange(gym.Env):
 @pytest.mark.parametrize(
     ("observation", "action", "sentence"),
     [
-        (gs.Text(5), gs.Discrete(2), "observation space Text"),
-        (gs.Dict({"a": gs.Sequence(gs.Discrete(2))}), gs.Discrete(2), "observation space Sequence"),
+        (gs.Sequence(gs.Discrete(2)), gs.Discrete(2), "observation space Sequence"),
         (gs.Discrete(2), gs.Text(5), "action space Text"),
         (gs.Discrete(2), gs.Box(0, 9, (2,), np.int64), "action space Box"),
         (gs.Discrete(2), gs.Tuple((gs.Discrete(2),)), "action space Tuple"),
@@ -117,7 +116,7 @@ def test_an_unsupported_space_is_one_sentence(monkeypatch, observation, action, 
     monkeypatch.setitem(gym.registry, "Strange-v0", gym.envs.registration.EnvSpec(**spec))
     with pytest.raises(UserError) as caught:
         make_vector(config("Strange-v0"))
-    assert sentence in str(caught.value) and "is not supported; supported are" in str(caught.value)
+    assert sentence in str(caught.value) and "is not supported; " in str(caught.value)
 
 
 def test_a_mask_of_the_wrong_size_is_one_sentence():

@@ -97,6 +97,9 @@ class EnvConfig(Settings):
         None, ge=1, description="Truncate episodes after this many env steps."
     )
     mask: bool = Field(True, description="Use the valid-action mask where there is one.")
+    drop: tuple[str, ...] = Field(
+        (), strict=False, description="Leaves of a Dict observation to leave out, such as mission."
+    )
     restarts: Whole = Field(
         3, ge=0, description="Failed copies replaced before the run gives up; 0: the first ends it."
     )

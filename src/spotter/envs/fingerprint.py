@@ -40,6 +40,8 @@ def _settings(env: EnvConfig) -> dict[str, Any]:
     game = _plain(env.model_copy(update={"family": env.family or "gymnasium"}))
     for name in ("protocol", "wrappers", *NOT_THE_GAME):
         del game[name]
+    if not game["drop"]:  # as before there was such a setting: fingerprints stay
+        del game["drop"]
     resolve = getattr(module, "settings", None)
     if resolve is None:
         return game

@@ -23,7 +23,8 @@ class Layout:
     @classmethod
     def of(cls, copy: Copy) -> "Layout":
         try:
-            _, info = copy.env.reset()
+            obs, info = copy.env.reset()
+            copy.obs_codec.check(obs)
         except UserError:
             raise
         except Exception as error:

@@ -15,10 +15,11 @@ from gymnasium.wrappers import TimeLimit
 
 from spotter import machine, plugins
 from spotter.config import EnvConfig, RewardConfig, SignalConfig
-from spotter.envs import native, pool
+from spotter.envs import contract, native, pool
 from spotter.envs.base import Env, family, registered_spec
 from spotter.envs.batch import vector as batch
 from spotter.envs.doom import threads
+from spotter.envs.drop import Drop
 from spotter.envs.grade import Grade, random_action, try_out
 from spotter.envs.meter import Meter
 from spotter.envs.process import ProcessVector
@@ -49,8 +50,10 @@ class Recipe:
     def build(self) -> Copy:
         """Bare environment, meter and signals, then wrappers from the innermost outwards."""
         env = self.env if self.training else self.env.as_played()
-        meter = Meter(family(env).make(env, self.render), self.signals)
-        stack: Env = meter
+        bare = family(env).make(env, self.render)
+        contract.check_spaces(bare)
+        meter = Meter(bare, self.signals)
+        stack: Env = Drop(meter, env.drop) if env.drop else meter
         for config in env.wrappers:
             if self.training or not config.train_only:
                 stack = plugins.load("wrappers", config.name).wrap(config, stack)

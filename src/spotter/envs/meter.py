@@ -14,6 +14,7 @@ import numpy.typing as npt
 from spotter import plugins
 from spotter.config import SignalConfig
 from spotter.envs.base import Env
+from spotter.envs.contract import ERRORS, FLAGS, Guard, reset_problem, step_problem
 from spotter.envs.signals.base import Kind, Signal
 
 GAME_GOES_ON: Final = "game_goes_on"
@@ -32,6 +33,7 @@ class Meter(gym.Wrapper[Any, Any, Any, Any]):
             plugins.load("signals", config.source).make(config, env) for config in signals
         ]
         self.values = np.zeros(len(self.signals))
+        self._guard = Guard()
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -40,19 +42,33 @@ class Meter(gym.Wrapper[Any, Any, Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        obs, info = self.env.reset(seed=seed, options=options)
+        try:
+            start = self.env.reset(seed=seed, options=options)
+        except ERRORS as error:
+            self._guard.after_reset(self.env, error, seed)
+            raise
+        self._guard.refuse(reset_problem(self.env, start))
+        obs, info = start
         self.score = 0.0
         for i, signal in enumerate(self.signals):
             self.values[i] = signal.start(obs, info)
         return obs, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        obs, reward, terminated, truncated, info = self.env.step(action)
-        self.score += float(reward)
+        try:
+            obs, reward, terminated, truncated, info = self.env.step(action)
+        except ERRORS as error:
+            self._guard.after_step(self.env, error, action)
+            raise
+        paid = reward if type(reward) is float else self._guard.number(self.env, reward)
+        if type(info) is not dict or type(terminated) not in FLAGS or type(truncated) not in FLAGS:
+            self._guard.refuse(step_problem(self.env, (obs, paid, terminated, truncated, info)))
+        self._guard.proven = True
+        self.score += paid
         for i, signal in enumerate(self.signals):
-            value = signal.step(obs, action, float(reward), info)
+            value = signal.step(obs, action, paid, info)
             self.values[i] = self.values[i] + value if signal.kind == "sum" else value
-        return obs, float(reward), terminated, truncated, info
+        return obs, paid, terminated, truncated, info
 
     def take(self, out: npt.NDArray[np.float64]) -> None:
         """Hand over the signals of this decision and start summing the next one."""

@@ -38,6 +38,8 @@ def reason_against(env: EnvConfig, reward: RewardConfig | None) -> str:
         return f"{env.id} brings no vector environment that resets in the same step"
     if not plugins.findable("ale_py"):
         return "ale-py is not installed"
+    if env.drop:
+        return "env.drop is for Dict observations"
     training = reward is not None
     for wrapper in env.wrappers:
         if training or not wrapper.train_only:

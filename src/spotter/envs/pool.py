@@ -55,6 +55,8 @@ def reason_against(env: EnvConfig, reward: RewardConfig | None) -> str:
         return "EnvPool is not installed (pip install 'spotter[fast]')"
     if env.kwargs:
         return "env.kwargs are for Gymnasium's own version"
+    if env.drop:
+        return "env.drop is for Dict observations"
     for wrapper in env.wrappers:
         if reward is not None or not wrapper.train_only:
             return f"the wrapper {wrapper.name} works on single copies"

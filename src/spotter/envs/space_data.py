@@ -32,6 +32,10 @@ def _pack(space: gs.Space[Any]) -> dict[str, Any]:
     if isinstance(space, gs.MultiBinary):
         n = list(space.n) if isinstance(space.n, tuple) else int(space.n)
         return {"type": "MultiBinary", "n": n}
+    if isinstance(space, gs.Text):
+        letters = "".join(sorted(space.character_set))
+        lengths = {"min_length": space.min_length, "max_length": space.max_length}
+        return {"type": "Text", **lengths, "charset": letters}
     assert isinstance(space, gs.Box)
     bounds = {"low": _bound(space.low), "high": _bound(space.high)}
     return {"type": "Box", "shape": list(space.shape), "dtype": str(space.dtype), **bounds}
@@ -56,6 +60,9 @@ def _unpack(data: Mapping[str, Any]) -> gs.Space[Any]:
         return gs.MultiDiscrete(nvec, dtype=np.dtype(data["dtype"]).type, start=start)
     if kind == "MultiBinary":
         return gs.MultiBinary(data["n"])
+    if kind == "Text":
+        lengths = {name: data[name] for name in ("min_length", "max_length")}
+        return gs.Text(charset=data["charset"], **lengths)
     if kind == "Box":
         dtype, shape = np.dtype(data["dtype"]), tuple(data["shape"])
         low, high = (

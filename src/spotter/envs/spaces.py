@@ -15,11 +15,15 @@ from gymnasium import spaces as gs
 from spotter.types import ActionSpec, Array, EnvSpaces, Leaf, Obs, Spaces, UserError
 
 _UNBOUNDED = 1e6  # Gymnasium writes "no bound" as inf or as the largest float
+_MOST_LETTERS = 2**16  # one-hot inputs of a text
+_SUPPORTED = (gs.Box, gs.Discrete, gs.MultiDiscrete, gs.MultiBinary, gs.Text)
 
 
 def describe(observation: gs.Space[Any], action: gs.Space[Any]) -> Spaces:
     """The policy's view of a pair of spaces; an unsupported one is a `UserError`."""
-    leaves = {path: _leaf(space) for path, space, _ in _flatten(observation)}
+    leaves = {path: _checked_leaf(observation, path, s) for path, s, _ in _flatten(observation)}
+    if not leaves:
+        raise UserError(f"the observation space {observation} is empty; put a space into it")
     return Spaces(leaves, _action(action), EnvSpaces(observation, action))
 
 
@@ -44,6 +48,43 @@ def _picker(get: Callable[[Any], Any], key: Any) -> Callable[[Any], Any]:
     return lambda obs: get(obs)[key]
 
 
+def _checked_leaf(observation: gs.Space[Any], path: str, space: gs.Space[Any]) -> Leaf:
+    """A leaf of the policy, or one sentence about what is wrong with it and what to do."""
+    whole = space is observation
+    what = f"the observation space {_short(space)}" if whole else f"{path} of the observation"
+    drop = f"leave it out by env.drop: [{path}], or " if _can_drop(observation, path) else ""
+    if not isinstance(space, _SUPPORTED):
+        kind = "" if whole else f" is {_short(space)}, which"
+        raise UserError(
+            f"{what}{kind} is not supported; {drop}make it Box, Discrete, MultiDiscrete, "
+            "MultiBinary, Text, or a Dict or Tuple of these"
+        )
+    leaf = _leaf(space)
+    if 0 in leaf.shape:
+        shape = list(space.shape or ())
+        raise UserError(f"{what} has shape {shape}: no numbers; {drop}give it at least one")
+    if isinstance(space, gs.Text) and sum(leaf.nvec) > _MOST_LETTERS:
+        raise UserError(
+            f"{what} is Text of up to {space.max_length} of {len(space.character_set)} characters: "
+            f"{sum(leaf.nvec):,} inputs are too many; {drop}lower its max_length"
+        )
+    return leaf
+
+
+def _can_drop(observation: gs.Space[Any], path: str) -> bool:
+    """`env.drop` reaches what lies in nothing but Dicts."""
+    for key in path.split("/"):
+        if not isinstance(observation, gs.Dict):
+            return False
+        observation = observation.spaces.get(key, observation)
+    return True
+
+
+def _short(space: gs.Space[Any]) -> str:
+    text = " ".join(str(space).split())
+    return f"{text[:60]}{'…' * (len(text) > 60)}"
+
+
 def _leaf(space: gs.Space[Any]) -> Leaf:
     if isinstance(space, gs.Discrete):
         return Leaf("discrete", (), "int64", nvec=(int(space.n),))
@@ -52,12 +93,12 @@ def _leaf(space: gs.Space[Any]) -> Leaf:
         return Leaf("multi_discrete", (len(nvec),), "int64", nvec=nvec)
     if isinstance(space, gs.MultiBinary):
         return Leaf("binary", (int(np.prod(space.shape)),), "float32")
-    if isinstance(space, gs.Box):
-        return _box_leaf(space)
-    raise UserError(
-        f"observation space {space} is not supported; "
-        "supported are Box, Discrete, MultiDiscrete, MultiBinary, and Dict or Tuple of these"
-    )
+    if isinstance(space, gs.Text):
+        # a code for each place, 0 behind the end: one-hot, order and length are all there
+        nvec = (len(space.character_set) + 1,) * space.max_length
+        return Leaf("multi_discrete", (space.max_length,), "int64", nvec=nvec)
+    assert isinstance(space, gs.Box)
+    return _box_leaf(space)
 
 
 def _box_leaf(space: gs.Box) -> Leaf:
@@ -99,6 +140,8 @@ def _action(space: gs.Space[Any]) -> ActionSpec:
     if isinstance(space, gs.MultiBinary):
         return ActionSpec("binary", (int(np.prod(space.shape)),))
     if isinstance(space, gs.Box) and np.issubdtype(space.dtype, np.floating):
+        if 0 in space.shape:
+            raise UserError(f"the action space {space} has no numbers; give it at least one")
         return ActionSpec("box", (int(np.prod(space.shape)),))
     raise UserError(
         f"action space {space} is not supported; "
@@ -114,15 +157,30 @@ class ObsCodec:
 
     def __init__(self, space: gs.Space[Any]) -> None:
         self._leaves = [
-            (path, get, leaf_space, _encoder(leaf_space))
+            (path, get, leaf_space, _encoder(path, leaf_space))
             for path, leaf_space, get in _flatten(space)
         ]
         self._writers = [(path, get, encode) for path, get, _, encode in self._leaves]
 
     def write(self, obs: Any, buffers: Obs, row: int) -> None:
         """One observation into row `row` of leaf buffers."""
-        for path, get, encode in self._writers:
-            buffers[path][row] = encode(get(obs))
+        try:
+            for path, get, encode in self._writers:
+                buffers[path][row] = encode(get(obs))
+        except (ValueError, TypeError, LookupError) as error:
+            raise ValueError(f"an observation does not fit its space: {self._why(obs)}") from error
+
+    def check(self, obs: Any) -> None:
+        """Refuse a first observation that is not what its space says."""
+        if why := self._why(obs):
+            raise UserError(f"the first observation does not fit its space: {why}")
+
+    def _why(self, obs: Any) -> str:
+        """What an observation has that its space has not, as a clause; empty if nothing."""
+        try:
+            return "" if self.batch(obs)[1] else "it is a batch of observations"
+        except UserError as error:
+            return str(error)
 
     def batch(self, obs: Any) -> tuple[Obs, bool]:
         """Leaves with a batch axis, and whether it had to be added.
@@ -133,7 +191,7 @@ class ObsCodec:
         sizes: dict[str, int | None] = {}
         for path, get, space, encode in self._leaves:
             array = _as_array(path, space, _picked(path, get, obs))
-            depth = array.ndim - len(space.shape or ())
+            depth = array.ndim - len(_shape(space))
             sizes[path] = len(array) if depth else None
             _check_range(path, space, array)
             encoded = np.asarray(encode(array if depth else array[None]), _leaf(space).dtype)
@@ -153,8 +211,11 @@ def _picked(path: str, get: Callable[[Any], Any], obs: Any) -> Any:
 
 
 def _as_array(path: str, space: gs.Space[Any], value: Any) -> Array:
-    """One value of a leaf space, or one axis of them."""
-    shape = space.shape or ()
+    """One value of a leaf space, or one axis of them; texts as codes."""
+    shape = _shape(space)
+    if isinstance(space, gs.Text):
+        spell = _speller(path, space)
+        value = spell(value) if isinstance(value, str) else [spell(text) for text in value]
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -175,11 +236,38 @@ def _check_range(path: str, space: gs.Space[Any], array: Array) -> None:
     if isinstance(space, gs.Discrete | gs.MultiDiscrete):
         count = space.n if isinstance(space, gs.Discrete) else space.nvec
         inside: Any = (array >= space.start) & (array < space.start + count)
-        if array.dtype.kind not in "biu" or not inside.all():
+        if not (inside & (array == np.floor(array))).all():
             raise UserError(f"{path} should be in {space}, not {array.tolist()}")
 
 
-def _encoder(space: gs.Space[Any]) -> Callable[[Any], Any]:
+def _shape(space: gs.Space[Any]) -> tuple[int, ...]:
+    return (space.max_length,) if isinstance(space, gs.Text) else space.shape or ()
+
+
+def _speller(path: str, space: gs.Text) -> Callable[[str], Array]:
+    """Codes of a text's characters, from 1 on in the order of the alphabet; 0 fills the rest."""
+    # sorted: a set of characters has another order in every process
+    codes = {char: code for code, char in enumerate(sorted(space.character_set), start=1)}
+    length = space.max_length
+
+    def spell(text: str) -> Array:
+        if len(text) > length:
+            raise UserError(
+                f"{path} is {len(text)} characters long, but its space has a max_length of {length}"
+            )
+        spelt = np.zeros(length, np.int64)
+        try:
+            spelt[: len(text)] = [codes[char] for char in text]
+        except KeyError as error:
+            raise UserError(
+                f"{path} holds {error.args[0]!r}, which is not in the charset of its Text space"
+            ) from error
+        return spelt
+
+    return spell
+
+
+def _encoder(path: str, space: gs.Space[Any]) -> Callable[[Any], Any]:
     """From the value of a leaf space to the policy's leaf; leading axes stay in front."""
     if isinstance(space, gs.Discrete):
         start = int(space.start)
@@ -189,6 +277,9 @@ def _encoder(space: gs.Space[Any]) -> Callable[[Any], Any]:
         return lambda x: flat(np.asarray(x) - begin)
     if isinstance(space, gs.Box) and _is_image(space):
         return _channels_first(space)
+    if isinstance(space, gs.Text):
+        spell = _speller(path, space)
+        return lambda x: spell(x) if isinstance(x, str) else x
     return _flattener(len(space.shape or ()))
 
 
