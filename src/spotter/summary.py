@@ -103,6 +103,7 @@ def facts(training: "Training", threshold: float | None, fresh: bool) -> Facts:
         obs_range=_range(training.vector.spaces.observation.values()),
         target_kl=target.at(training.progress) if target else None,
         clips=hasattr(config.algo, "clip"),
+        single_step=_is_single_step(training),
         critic=getattr(config.algo, "baseline", "value") == "value",
         fresh=fresh,
         images=has_images(training.vector.spaces),
@@ -110,6 +111,12 @@ def facts(training: "Training", threshold: float | None, fresh: bool) -> Facts:
         reward_clip=config.reward.clip,
         eval_episodes=config.eval.episodes,
     )
+
+
+def _is_single_step(training: "Training") -> bool:
+    algo, count = training.config.algo, training.config.env.count
+    steps: Any = getattr(algo, "gradient_steps", None)
+    return bool(steps and steps(count, training.progress) == 1)
 
 
 def _bounded(spaces: Spaces) -> tuple[bool, ...]:

@@ -94,6 +94,10 @@ class Config(AlgoConfig):
         whole = count * self.steps
         return self.minibatch if isinstance(self.minibatch, int) else round(self.minibatch * whole)
 
+    def gradient_steps(self, count: int, progress: Progress) -> int:
+        """Of one update with `count` copies."""
+        return self.passes(progress) * ceil(count * self.steps / self.samples(count))
+
     def check(self, run: RunConfig) -> None:
         rollout = run.env.count * self.steps
         size = self.samples(run.env.count)

@@ -9,9 +9,8 @@ import math
 from spotter.doctor.case import FEWEST_ROWS, Case
 from spotter.doctor.changes import more_entropy, number, power, scaled, to, whole
 from spotter.doctor.found import Found, at_steps
+from spotter.metrics import thresholds as limits
 
-KL_USUAL = 0.01
-_KL_HIGH, _KL_HIGH_UNCLIPPED, _KL_LOW = 0.05, 0.1, 5e-4
 _LR_USUAL = 1e-3
 _LR_HIGH = 4e-3
 _LR_LOW = 5e-5
@@ -22,9 +21,7 @@ _KL = "policy/approx_kl"
 
 def _kl_limit(case: Case) -> float:
     target = case.number("algo.target_kl")
-    if math.isfinite(target):
-        return 2 * target
-    return _KL_HIGH if case.is_clipped else _KL_HIGH_UNCLIPPED
+    return limits.kl_limit(case.is_clipped, target if math.isfinite(target) else None)
 
 
 def _moves_too_far(case: Case) -> bool:
@@ -32,7 +29,9 @@ def _moves_too_far(case: Case) -> bool:
 
 
 def _hardly_moves(case: Case) -> bool:
-    return case.highest(_KL) < _KL_LOW
+    """Of a single step KL is measured before it is made, and says nothing."""
+    blind = case.is_clipped and case.gradient_steps <= 1
+    return not blind and case.highest(_KL) < limits.KL_LOW
 
 
 def _kl_words(case: Case) -> str:
@@ -68,7 +67,7 @@ def lr_too_high(case: Case) -> Found | None:
         return None
     wished = min(lr / 10, _LR_USUAL) if not sgd else lr / 10
     evidence = [f"algo.lr at {lr:.2g}, where {_LR_USUAL:g} is a common upper end", _kl_words(case)]
-    if case.late("policy/entropy") < 0.1 * abs(_first(case, "policy/entropy")):
+    if case.late("policy/entropy") < limits.COLLAPSED * abs(_first(case, "policy/entropy")):
         evidence.append(f"policy/entropy {case.late('policy/entropy'):.2g} nats at the end")
     return Found(
         "The learning rate is too high: each update moves the policy further than its data allow.",
@@ -121,7 +120,7 @@ def value_dominates(case: Case) -> Found | None:
     ratio = case.late("grad/value_head") / max(1e-12, case.late("grad/policy_head"))
     weight, shared = case.number("algo.value_weight"), case.setting("policy.shared")
     is_shared = shared or (shared is None and case.images)
-    if not is_shared or not ratio > 100 or not weight > 1 or case.whole(_KL) > KL_USUAL:
+    if not is_shared or not ratio > 100 or not weight > 1 or case.whole(_KL) > limits.KL_USUAL:
         return None
     return Found(
         "The critic takes over the shared network: next to its gradient the policy's is nothing.",
@@ -281,7 +280,9 @@ def lr_too_low(case: Case) -> Found | None:
     if not _hardly_moves(case) or not (sgd or lr <= _LR_LOW) or case.history.rows < FEWEST_ROWS:
         return None
     kl = max(case.whole(_KL), 1e-12)
-    factor = min(1000.0, max(3.0, math.sqrt(KL_USUAL / kl)))  # KL grows with the rate squared
+    factor = min(
+        1000.0, max(3.0, math.sqrt(limits.KL_USUAL / kl))
+    )  # KL grows with the rate squared
     usual = _LR_USUAL_SGD if sgd else _LR_USUAL
     change = to("algo.lr", usual)
     if lr > 0:
@@ -315,7 +316,7 @@ def actions_do_not_matter(case: Case) -> Found | None:
 def dead_units(case: Case) -> Found | None:
     dead, start = case.late("net/dead_units"), _first(case, "net/dead_units")
     alike = case.highest("obs/std") == 0 or case.late("return/std") < 1e-6
-    if alike or not dead > 0.5 or case.images:
+    if alike or not dead > limits.DEAD or case.images:
         return None
     activation = case.setting("policy.activation")
     first = to("policy.activation", "tanh") if activation == "relu" else to("policy.norm", "layer")
@@ -330,7 +331,7 @@ def dead_units(case: Case) -> Found | None:
 def entropy_collapse(case: Case) -> Found | None:
     entropy, start = case.late("policy/entropy"), _first(case, "policy/entropy")
     most = math.log(case.actions) if case.actions else start
-    collapsed = entropy < 0.1 * max(start, most)
+    collapsed = entropy < limits.COLLAPSED * max(start, most)
     if case.actions is None:  # a density's entropy may be negative: no shares of it
         collapsed = start - entropy > 3
     if not collapsed:

@@ -51,6 +51,8 @@ class Facts:
     target_kl: float | None = None
     clips: bool = False
     """Whether the algorithm clips its objective, as PPO does."""
+    single_step: bool = False
+    """Whether an update is one gradient step, before which KL and clip fraction are always 0."""
     critic: bool = True
     """Whether values are learnt at all."""
     fresh: bool = True

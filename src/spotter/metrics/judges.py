@@ -9,16 +9,10 @@ import math
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from spotter.metrics import thresholds as limits
 from spotter.metrics.evidence import Evidence
 from spotter.metrics.facts import BOX_WIDEST, Component
 
-_KL_HIGH: Final = 0.05
-_KL_HIGH_UNCLIPPED: Final = 0.1
-_KL_LOW: Final = 1e-4
-_FADED: Final = 0.2
-"""A learning rate below this share of its peak was lowered on purpose."""
-_COLLAPSED: Final = 0.1
-_BOX_DROP_NATS: Final = 3.0
 _ALWAYS: Final = 0.995
 """Share of one choice from which a component counts as never varied."""
 
@@ -113,8 +107,8 @@ def _is_collapsed(e: Evidence) -> bool:
     if entropy is None or start is None:
         return False
     if e.facts.action_kind == "box":  # a density's entropy may be negative: no shares of it
-        return (start - entropy) / e.facts.action_dims > _BOX_DROP_NATS
-    return entropy < _COLLAPSED * max(start, _most_entropy(e))
+        return (start - entropy) / e.facts.action_dims > limits.BOX_DROP_NATS
+    return entropy < limits.COLLAPSED * max(start, _most_entropy(e))
 
 
 def _most_entropy(e: Evidence) -> float:
@@ -129,7 +123,7 @@ def action_std_collapse(e: Evidence) -> Seen | None:
     if e.promising:
         return None
     for part, key, std, start in _spreads(e):
-        if std <= 0.05 * start:
+        if std <= limits.STD_COLLAPSED * start:
             return Seen(key, f"a std of {std:.3g} for {part.words}, down from {start:.3g}")
     return None
 
@@ -159,10 +153,7 @@ def _spreads(e: Evidence) -> Iterator[tuple[Component, str, float, float]]:
 
 
 def kl_high(e: Evidence) -> Seen | None:
-    kl, target = e.recent("policy/approx_kl"), _target_kl(e)
-    limit = _KL_HIGH if e.facts.clips else _KL_HIGH_UNCLIPPED
-    if target is not None:
-        limit = 2 * target
+    kl, limit = e.recent("policy/approx_kl"), limits.kl_limit(e.facts.clips, _target_kl(e))
     if kl is None or kl <= limit:
         return None
     return Seen("policy/approx_kl", f"a mean KL of {kl:.3g} per update, above {limit:.3g}")
@@ -170,7 +161,7 @@ def kl_high(e: Evidence) -> Seen | None:
 
 def kl_low(e: Evidence) -> Seen | None:
     kl, target = e.recent("policy/approx_kl"), _target_kl(e)
-    limit = _KL_LOW if target is None else min(_KL_LOW, target / 10)
+    limit = limits.KL_LOW if target is None else min(limits.KL_LOW, target / 10)
     if kl is None or kl >= limit or _is_still_on_purpose(e):
         return None
     return Seen("policy/approx_kl", f"a mean KL of {kl:.3g} per update, below {limit:.3g}")
@@ -183,7 +174,7 @@ def _target_kl(e: Evidence) -> float | None:
 def _is_still_on_purpose(e: Evidence) -> bool:
     """A policy that hardly moves: because it need not, was told to, or no longer can."""
     lr, peak = e.recent("hp/algo.lr"), e.facts.lr_peak or e.peak("hp/algo.lr")
-    faded = lr is not None and peak is not None and lr < _FADED * peak
+    faded = lr is not None and peak is not None and lr < limits.FADED * peak
     return faded or e.promising or _is_collapsed(e)
 
 
@@ -201,21 +192,23 @@ def clip_high(e: Evidence) -> Seen | None:
     fraction, clip = e.recent("policy/clip_fraction"), e.recent("hp/algo.clip")
     peak = e.peak("hp/algo.clip")
     narrowed = clip is not None and peak is not None and clip < 0.5 * peak
-    if fraction is None or fraction <= 0.5 or narrowed:
+    if fraction is None or fraction <= limits.CLIPPED_HIGH or narrowed:
         return None
     return Seen("policy/clip_fraction", f"{fraction:.0%} of the samples outside the clip range")
 
 
 def clip_low(e: Evidence) -> Seen | None:
     fraction = e.recent("policy/clip_fraction")
-    if fraction is None or fraction >= 1e-3 or _is_still_on_purpose(e):
+    if fraction is None or fraction >= limits.CLIPPED_LOW or _is_still_on_purpose(e):
         return None
     return Seen("policy/clip_fraction", f"{fraction:.2%} of the samples outside the clip range")
 
 
 def explained_variance_low(e: Evidence) -> Seen | None:
     explained = e.recent("value/explained_variance")
-    if explained is None or explained >= 0.01 or e.promising or not _returns_vary(e):
+    if explained is None or explained >= limits.EXPLAINS_NOTHING:
+        return None
+    if e.promising or not _returns_vary(e):
         return None
     key = "value/explained_variance"
     return Seen(key, f"a critic that explains {explained:.3g} of the returns' variance")
@@ -232,7 +225,7 @@ def gradient_explosion(e: Evidence) -> Seen | None:
     limit = e.metrics.get("hp/algo.max_grad_norm")
     if norm is None:
         return None
-    if limit is not None and norm > 1000 * limit:
+    if limit is not None and norm > limits.GRADIENT_TIMES * limit:
         text = f"gradients of norm {norm:.3g}, cut to algo.max_grad_norm = {limit:.3g}"
         return Seen("grad/norm", text)
     if usual is not None and norm > max(10.0, 50 * usual):
@@ -245,7 +238,7 @@ def dead_units(e: Evidence) -> Seen | None:
     if dead is None or start is None or e.metrics.get("obs/std", 1.0) == 0:
         return None
     # In images much never changes, so that a large share at the start means nothing.
-    too_many = dead > 0.5 and not e.facts.images and start < 0.999
+    too_many = dead > limits.DEAD and not e.facts.images and start < 0.999
     if not too_many and dead < start + 0.25:
         return None
     return Seen("net/dead_units", f"{dead:.0%} of the units dead, {start:.0%} at the start")

@@ -31,6 +31,10 @@ def _starts_uniform(facts: Facts) -> bool:
     return facts.fresh and not facts.masked
 
 
+def _moves_by_clipping(facts: Facts) -> bool:
+    return facts.clips and not facts.single_step
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One thing that can go wrong."""
@@ -175,7 +179,7 @@ RULES: Final = (
         "raise algo.lr; if grad/norm is far above algo.max_grad_norm, set reward.scale or "
         "policy.normalize_values",
         rise=3,
-        applies=lambda facts: facts.clips,
+        applies=_moves_by_clipping,
     ),
     Rule(
         "kl-disagreement",
@@ -199,7 +203,7 @@ RULES: Final = (
         judges.clip_low,
         "raise algo.lr or algo.epochs",
         rise=3,
-        applies=lambda facts: facts.clips,
+        applies=_moves_by_clipping,
     ),
     Rule(
         "explained-variance-low",
