@@ -9,7 +9,7 @@ import time
 import pytest
 
 from spotter.launch.local import Launcher, tail
-from spotter.rundir import lock, story
+from spotter.rundir import checkpoints, lock
 from spotter.rundir.run import Run
 from spotter.types import UserError
 from tests.studio.making import make_run
@@ -65,7 +65,7 @@ def test_start_stop_resume_and_fork(launcher):
     launch.process.wait(60)
     info = run.info()
     assert info["status"] == "interrupted"
-    assert story.checkpoints(run)[-1].env_steps == info["env_steps"] > 0
+    assert checkpoints.read(run.folder)[-1].env_steps == info["env_steps"] > 0
     with pytest.raises(UserError, match="not being trained"):
         launcher.stop(run)
     wait_for(lambda: not list(launcher.runs.glob(".launched/*.stop")), 10)

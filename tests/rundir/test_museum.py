@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from spotter.config import validate
-from spotter.rundir import identity, story
+from spotter.rundir import checkpoints, identity
 from spotter.rundir.registry import listing
 from spotter.rundir.run import FORMAT, Run, home
 
@@ -37,7 +37,7 @@ def test_run_config_metrics_and_events_load(exhibit):
     assert all(isinstance(row["loss/total"], float) for row in rows)
     (test,) = (found for found in exhibit.evaluations() if found["seeds"] == "test")
     assert test["score"] == info["score"] == sum(test["scores"]) / len(test["scores"])
-    (checkpoint,) = story.checkpoints(exhibit)
+    (checkpoint,) = checkpoints.read(exhibit.folder)
     assert checkpoint.roles == ("best", "latest")
     assert checkpoint.scores["test"] == info["score"]
 

@@ -12,15 +12,17 @@ import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from spotter.config import resolve, validate
 from spotter.display.words import amount
 from spotter.intervals import interval
 from spotter.rundir.files import LineWriter
+from spotter.rundir.history import History
 from spotter.rundir.lines import read_lines
 from spotter.rundir.report import page, write_report
-from spotter.rundir.report.curves import MOST_POINTS, Column, line, read, shares
+from spotter.rundir.report.curves import MOST_POINTS, Column, Curves, line, shares
 from spotter.rundir.report.facts import gather
 from spotter.rundir.report.plots import Plot, labels, round_step, thinned, ticks
 from spotter.rundir.run import Run
@@ -98,6 +100,21 @@ def write_rows(run: Run, rows_: list[dict]) -> None:
 
 
 @pytest.fixture
+def curves_of(tmp_path):
+    """The curves a report draws of such rows."""
+
+    def read(rows_: list[dict]) -> Curves:
+        path = tmp_path / "metrics.jsonl"
+        path.unlink(missing_ok=True)
+        with LineWriter(path) as writer:
+            for row in rows_:
+                writer.write(row)
+        return Curves(History(path).refresh())
+
+    return read
+
+
+@pytest.fixture
 def usual(make_run):
     """A run with everything a training leaves behind."""
     run = make_run(
@@ -146,7 +163,7 @@ def test_shown_numbers_have_the_catalogues_precision(usual):
     facts = gather(usual)
     last = list(read_lines(usual.metrics_path))[-1]
     for key in ("train/score", "loss/policy", "policy/entropy", "hp/algo.lr", "time/fps"):
-        shown = amount(last[key], facts.spec(key).precision)
+        shown = amount(last[key], facts.view.spec(key).precision)
         table = seen.table("metric", "shown", "every digit", "meaning")
         assert [key, shown] in [cells[:2] for cells in table]
         assert f"| {key} | {shown} |".replace("_", "\\_") in text
@@ -179,8 +196,8 @@ def test_scores_are_the_events_with_the_interval_of_compare(usual):
 def test_a_resume_that_went_back_is_scored_once(usual):
     usual.event("resume", {"env_steps": 1500})
     usual.event("evaluation", certificate(2000, [7.0]))
-    scores = gather(usual).scores
-    assert [(s.seeds, s.env_steps, s.score) for s in scores] == [
+    scores = gather(usual).view.evaluations
+    assert [(s.seeds, s.env_steps, s.mean) for s in scores] == [
         ("eval", 1000, 20.0),
         ("eval", 2000, 7.0),
     ]
@@ -264,28 +281,28 @@ def test_hostile_text_stays_text(make_run, edit):
 # --- curves --------------------------------------------------------------------------------------
 
 
-def test_a_spike_of_one_update_is_still_seen_and_lines_stay_short(usual):
+def test_a_spike_of_one_update_is_still_seen_and_lines_stay_short(curves_of):
     columns = {"loss__value": lambda i: 900.0 if i == 4321 else -5.0 if i == 99 else 1.0}
-    long = read(rows(9000, **columns))["loss/value"]
+    long = curves_of(rows(9000, **columns))["loss/value"]
     drawn = line(long)
     assert (drawn.least, drawn.greatest) == (-5.0, 900.0)
     assert len(drawn.y) + len(drawn.low) + len(drawn.high) <= MOST_POINTS
     assert drawn.y.max() < 900
     at = drawn.x[drawn.high.argmax()]
     assert abs(at - 432_200) < 5_000  # where it happened
-    short = line(read(rows(30))["loss/value"])
+    short = line(curves_of(rows(30))["loss/value"])
     assert short.low is None
     assert list(short.y) == [1 / (i + 1) for i in range(30)]
 
 
-def test_numbers_that_are_not_finite_are_marked_and_do_no_harm(usual):
+def test_numbers_that_are_not_finite_are_marked_and_do_no_harm(usual, curves_of):
     bad = {3: math.nan, 4: math.inf, 5: -math.inf}
     for number in (30, 2000):
-        curves = read(rows(number, loss__policy=lambda i: bad.get(i, i / 7)))
+        curves = curves_of(rows(number, loss__policy=lambda i: bad.get(i, i / 7)))
         drawn = line(curves["loss/policy"])
         assert drawn.broken == (400.0, 500.0, 600.0)
         assert math.isfinite(drawn.least) and math.isfinite(drawn.greatest)
-    all_bad = line(read(rows(2000, loss__policy=lambda i: math.nan))["loss/policy"])
+    all_bad = line(curves_of(rows(2000, loss__policy=lambda i: math.nan))["loss/policy"])
     assert len(all_bad.broken) == 2000
     usual.metrics_path.unlink()
     write_rows(
@@ -300,7 +317,7 @@ def test_numbers_that_are_not_finite_are_marked_and_do_no_harm(usual):
 
 def test_shares_of_time_add_up_even_where_a_stage_is_missing():
     column = {
-        name: Column(steps, values)
+        name: Column(np.array(steps), np.array(values))
         for name, steps, values in (
             ("env", [1.0, 2.0, 3.0], [1.0, 1.0, 1.0]),
             ("eval", [2.0], [3.0]),
@@ -311,8 +328,8 @@ def test_shares_of_time_add_up_even_where_a_stage_is_missing():
     assert list(parts["env"]) == [1.0, 0.25, 1.0]
     assert list(parts["eval"]) == [0.0, 0.75, 0.0]
     steps = [float(i) for i in range(1200)]
-    sometimes = Column(steps[::10], [30.0] * 120)
-    x, parts = shares({"env": Column(steps, [1.0] * 1200), "eval": sometimes})
+    sometimes = Column(np.array(steps[::10]), np.full(120, 30.0))
+    x, parts = shares({"env": Column(np.array(steps), np.ones(1200)), "eval": sometimes})
     assert len(x) == 12
     assert parts["eval"] == pytest.approx([0.75] * 12, abs=0.01)
 
@@ -376,7 +393,7 @@ def test_alerts_are_counted_by_the_run_itself(usual):
     ]
     usual.event("alerts", {"counts": counts})
     facts = gather(usual)
-    assert [(a.id, a.updates, a.share) for a in facts.alerts] == [
+    assert [(a.id, a.updates, a.share) for a in facts.view.alerts] == [
         ("kl-high", 12, 0.4),
         ("not-finite", 1, 0.001),
     ]
@@ -396,7 +413,7 @@ def test_alerts_of_a_run_cut_short_are_counted_from_its_rows(usual):
     with LineWriter(usual.metrics_path) as writer:
         for i in range(10):
             writer.write({"update": 31 + i, "env_steps": 3100, "alerts": ["kl-high"]})
-    (alert,) = gather(usual).alerts
+    (alert,) = gather(usual).view.alerts
     assert (alert.updates, alert.share, alert.saw) == (10, 0.25, "0.2")
 
 

@@ -272,7 +272,7 @@ def test_what_cannot_be_a_tag(make_run, name):
 
 
 def test_reading_runs_needs_no_torch():
-    names = ("run", "registry", "query", "compare", "story", "archive", "frames")
+    names = ("run", "registry", "query", "compare", "view", "archive", "frames")
     imports = ", ".join(f"spotter.rundir.{name}" for name in names)
     script = f"import sys, {imports}; print({{'torch', 'pandas'}} & set(sys.modules))"
     done = subprocess.run(

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from spotter.rundir.story import checkpoints
+from spotter.rundir import checkpoints
 from spotter.traces import format as traces
 from spotter.traces.capture import capture_to_disk
 from tests.studio.test_inspector_page import step_of
@@ -63,7 +63,7 @@ def test_an_episode_is_captured_and_another_action_tried(page, studio, trained):
 
 
 def test_a_checkpoint_in_the_address_is_chosen_in_the_form(page, studio, trained):
-    first = checkpoints(trained)[0].env_steps
+    first = checkpoints.read(trained.folder)[0].env_steps
     page.goto(f"{studio.url}inspect?run={trained.id}&checkpoint=step%3D{first}")
     page.get_by_role("button", name="Capture an episode").click()
     page.get_by_role("dialog").get_by_text(f"{first:,} env steps").wait_for()

@@ -104,8 +104,8 @@ def _refuse_to_delete(run: "Run") -> None:
 
 def _forks(doomed: set[str]) -> list[tuple[str, str]]:
     """Parent and child, where the child stays."""
+    from spotter.rundir.lineage import children
     from spotter.rundir.registry import listing
-    from spotter.rundir.story import children
 
     infos = listing().infos
     return [

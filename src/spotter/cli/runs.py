@@ -9,7 +9,7 @@ from spotter.cli import table
 from spotter.cli.words import count, duration, number, plural
 
 if TYPE_CHECKING:
-    from spotter.rundir.run import Run
+    from spotter.rundir.view import Judged, RunView
 
 SELECTOR: Final = "@last, @last:EnvId, @best-of:EnvId, an id or how it begins, a tag, a folder."
 EXAMPLES: Final = """\b
@@ -94,12 +94,12 @@ def _row(info: dict[str, Any]) -> tuple[str, ...]:
         info["address"],
         info["status"],
         count(info["env_steps"]),
-        _score(info) + mark,
+        _listed(info) + mark,
         " ".join(info["tags"]),
     )
 
 
-def _score(info: dict[str, Any]) -> str:
+def _listed(info: dict[str, Any]) -> str:
     """The test score; of a run without one, the best evaluation, and that it is one."""
     if info["score"] is not None:
         return number(info["score"])
@@ -109,38 +109,44 @@ def _score(info: dict[str, Any]) -> str:
 def show_one(selector: Selector) -> None:
     """Show one run: who it is, how it went, its checkpoints, evaluations and last numbers."""
     from spotter.rundir.run import select
+    from spotter.rundir.view import RunView
 
-    run = select(selector)
-    info = run.info()
-    _echo_identity(info)
-    _echo_relatives(run, info)
-    _echo_checkpoints(run)
-    _echo_evaluations(run)
-    _echo_alerts(run)
-    _echo_notes(run)
-    _echo_numbers(run)
+    view = RunView(select(selector))
+    _echo_identity(view)
+    _echo_relatives(view)
+    _echo_checkpoints(view)
+    _echo_evaluations(view)
+    _echo_alerts(view)
+    _echo_notes(view)
+    _echo_numbers(view)
+    for problem in view.problems:
+        _line("cannot be read", problem)
 
 
 def _line(label: str, text: Any) -> None:
     typer.echo(f"{label:<{_LABEL}} {table.plain(str(text))}")
 
 
-def _echo_identity(info: dict[str, Any]) -> None:
-    from spotter.rundir.identity import REACHED, seconds
+def _echo_identity(view: "RunView") -> None:
+    from spotter.rundir.identity import REACHED
 
+    info = view.info
     for key in ("id", "address", "env", "algo", "seed", "status", "reason"):
         _line(key, info[key] if info[key] is not None else "-")
     for key in ("protocol", "fingerprint"):
         if info[key]:
             _line(key, info[key])
-    judged = {True: " (solved)", False: " (not solved)", None: ""}[info["solved"]]
-    _line("score", (_score(info) or "-") + judged)
-    _line("best", "-" if info["best"] is None else number(info["best"]))
-    _line("env_steps", count(info["env_steps"]))
+    judged = {True: " (solved)", False: " (not solved)", None: ""}[view.solved]
+    _line("score", (_score(view.score) or "-") + judged)
+    _line("best", _score(view.best).removesuffix(" eval") or "-")
+    if view.last_score is not None:
+        _line("last weights", number(view.last_score))
+    _line("threshold", "-" if view.threshold is None else number(view.threshold))
+    _line("env_steps", count(view.env_steps))
     for key in REACHED:
         if info[key] is not None:
             _line(key, count(info[key]))
-    _line("time", duration(seconds(info)))
+    _line("time", duration(view.elapsed_s))
     for key in ("created", "heartbeat", "ended", "by", "host", "pid", "why"):
         if info[key] not in (None, ""):
             _line(key, info[key])
@@ -153,20 +159,29 @@ def _echo_identity(info: dict[str, Any]) -> None:
         _line("resume grade", f"{grade.get('grade')}: {grade.get('why')}")
 
 
-def _echo_relatives(run: "Run", info: dict[str, Any]) -> None:
-    from spotter.rundir.registry import listing
-    from spotter.rundir.story import children
+def _score(found: "Judged | None") -> str:
+    """With its interval; of a run without a test, the best evaluation, and that it is one."""
+    if found is None:
+        return ""
+    half = "" if found.half is None else f" ± {number(found.half)} (95 %)"
+    episodes = f" over {plural(found.episodes, 'episode')}" if found.episodes else ""
+    return f"{number(found.mean)}{half}{episodes}{'' if found.seeds == 'test' else ' eval'}"
 
-    parent = info["parent"]
+
+def _echo_relatives(view: "RunView") -> None:
+    from spotter.rundir.lineage import children
+    from spotter.rundir.registry import listing
+
+    parent = view.parent
     if parent:
         _line(
             "parent",
             f"{parent['run']} {parent.get('checkpoint', '')} ({parent.get('kind', 'fork')})",
         )
-    forks = children(run.id, listing().infos)
+    forks = children(view.id, listing().infos)
     if forks:
         _line("children", " ".join(forks))
-    for resume in info["resumes"]:
+    for resume in view.info["resumes"]:
         _line("resumed", _resumed(resume))
 
 
@@ -187,45 +202,40 @@ def _pair(pair: Any) -> str:
     return " → ".join(map(str, pair)) if isinstance(pair, list) else str(pair)
 
 
-def _echo_checkpoints(run: "Run") -> None:
-    from spotter.rundir.story import checkpoints
-
-    for checkpoint in checkpoints(run):
+def _echo_checkpoints(view: "RunView") -> None:
+    for checkpoint in view.checkpoints:
         scores = [f"{kind} {number(score)}" for kind, score in checkpoint.scores.items()]
         _line("checkpoint", " ".join([checkpoint.name, *checkpoint.roles, *scores]))
 
 
-def _echo_evaluations(run: "Run") -> None:
-    for found in run.evaluations():
+def _echo_evaluations(view: "RunView") -> None:
+    for found in view.evaluations:
+        half = "" if found.interval.half is None else f" ± {number(found.interval.half)} (95 %)"
         _line(
-            found["seeds"],
-            f"{number(found['score'])} over {len(found['scores'])} episodes "
-            f"at {count(found['env_steps'])} env steps",
+            found.seeds,
+            f"{number(found.mean)}{half} over {plural(found.episodes, 'episode')} "
+            f"at {count(found.env_steps)} env steps",
         )
 
 
-def _echo_alerts(run: "Run") -> None:
-    from spotter.rundir.story import alerts
-
-    for alert in alerts(run):
-        event = alert.event
-        held = plural(alert.updates, "update")
-        _line("alert", f"{alert.id} ({held}): {event.get('saw', '')}; {event.get('advice', '')}")
+def _echo_alerts(view: "RunView") -> None:
+    for alert in view.alerts:
+        first = "" if alert.first is None else f", first at {count(alert.first)} env steps"
+        held = f"{plural(alert.updates, 'update')}{first}"
+        _line("alert", f"{alert.id} ({held}): {'; '.join(filter(None, (alert.saw, alert.advice)))}")
 
 
-def _echo_notes(run: "Run") -> None:
+def _echo_notes(view: "RunView") -> None:
     """Those of people and agents; what training itself remarked is in the log."""
-    for event in run.events():
+    for event in view.events:
         if event.get("event") == "note" and event.get("by"):
             _line("note", f"{event.get('text', '')} ({event['by']})")
 
 
-def _echo_numbers(run: "Run") -> None:
-    from spotter.rundir.story import last_row
-
-    for key, value in last_row(run).items():
+def _echo_numbers(view: "RunView") -> None:
+    for key, value in view.last_row.items():
         if isinstance(value, int | float):
-            typer.echo(f"{key:<28} {value:.6g}")
+            typer.echo(f"{table.plain(key):<28} {value:.6g}")
 
 
 def is_terminal() -> bool:

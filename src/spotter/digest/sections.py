@@ -12,8 +12,8 @@ from spotter.digest.text import WIDTH, short, spark
 from spotter.display.events import sentence
 from spotter.display.words import count, duration, number, plural, share, to_threshold
 from spotter.metrics.rules import urgency
-from spotter.rundir import story
 from spotter.rundir.identity import REACHED
+from spotter.rundir.lineage import children
 
 _EVALUATIONS: Final = 12
 _HAPPENINGS: Final = 12
@@ -148,10 +148,10 @@ def _lineage(facts: Facts) -> Iterator[Line]:
         steps = f" at {count(at)} env steps" if isinstance(at, int) else ""
         kind = said(parent.get("kind") or "fork", 20)
         yield Line(f"- Began with the weights of {said(parent['run'], 60)}{steps} ({kind})", 0)
-    children = story.children(str(facts.info["id"]), facts.infos)
-    if children:
-        rest = f" and {len(children) - _RELATIVES} more" if len(children) > _RELATIVES else ""
-        yield Line(f"- Others began with its weights: {', '.join(children[:_RELATIVES])}{rest}", 1)
+    forks = children(str(facts.info["id"]), facts.infos)
+    if forks:
+        rest = f" and {len(forks) - _RELATIVES} more" if len(forks) > _RELATIVES else ""
+        yield Line(f"- Others began with its weights: {', '.join(forks[:_RELATIVES])}{rest}", 1)
     for place, resume in enumerate(facts.info["resumes"][-_RELATIVES:]):
         changed = _changes(facts, resume.get("changes") or {})
         yield Line(f"- Resumed at {count(resume['env_steps'])} env steps{changed}", 9 - place)

@@ -7,7 +7,7 @@ from typing import Final
 from spotter.config import RunConfig
 from spotter.mcp import safe
 from spotter.mcp.desk import Desk
-from spotter.rundir import identity, story
+from spotter.rundir import checkpoints, identity
 from spotter.rundir.further import lacks
 from spotter.rundir.run import Run
 from spotter.types import UserError
@@ -61,7 +61,7 @@ def gone_on(
     """Of a run that is resumed, and the env steps it begins at; what forbids it comes first."""
     if holder := run.trainer():
         raise UserError(f"run {run.id} is being trained by {holder}")
-    saved = story.checkpoints(run)
+    saved = checkpoints.read(run.folder)
     if not saved:
         raise UserError(f"run {run.id} has no checkpoint to go on from")
     info, own, begun_at = run.info(), config.budget, saved[-1].env_steps

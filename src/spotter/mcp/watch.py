@@ -14,8 +14,8 @@ from spotter.mcp.answers import Answer, as_text, clip, plain
 from spotter.mcp.desk import Desk
 from spotter.mcp.look import RUN, RunName, check_match, state
 from spotter.plugins import did_you_mean
-from spotter.rundir import identity, lock, process, story
-from spotter.rundir.files import read_json
+from spotter.rundir import checkpoints, identity, lock, process
+from spotter.rundir.evaluations import Score
 from spotter.rundir.run import Run
 from spotter.types import UserError
 
@@ -142,14 +142,12 @@ class Watch:
         """Checkpoints of a run, newest first, with the certificates of their scores."""
         chosen = self.desk.select(run)
         rows = []
-        for one in reversed(story.checkpoints(chosen)):
-            written = _json(chosen, one.name, "score.json")
-            both = {str(written["seeds"]): written} if "seeds" in written else written
+        for one in reversed(checkpoints.read(chosen.folder)):
             row: dict[str, Any] = {"name": f"step={one.env_steps}", "env_steps": one.env_steps}
             row["roles"] = list(one.roles)
-            row["pinned"] = _json(chosen, one.name, "pinned.json").get("why")
-            row["certificates"] = [_certificate(kind, each) for kind, each in both.items()]
-            rows.append({key: each for key, each in row.items() if each not in (None, [])})
+            row["pinned"] = one.pinned
+            row["certificates"] = [_certificate(score) for score in one.certificates.values()]
+            rows.append({key: each for key, each in row.items() if each not in ("", [])})
         data = {"run": chosen.id, "checkpoints": rows}
         return Answer(data, {"checkpoints": "first"})
 
@@ -321,20 +319,13 @@ def _catalogue(run: Run) -> "Catalogue":
 # --- checkpoints ---------------------------------------------------------------------------------
 
 
-def _json(run: Run, *parts: str) -> dict[str, Any]:
-    try:
-        return read_json(run.folder.joinpath("checkpoints", *parts))
-    except (OSError, ValueError):
-        return {}
-
-
-def _certificate(kind: str, written: Any) -> dict[str, Any]:
-    there = written if isinstance(written, Mapping) else {}
+def _certificate(score: Score) -> dict[str, Any]:
     return {
-        "held_out_seeds": kind,
-        "score": there.get("score"),
-        "episodes": there.get("episodes"),
-        "mode": "greedy" if there.get("deterministic") else "sampled",
-        "solved": there.get("solved"),
-        "fingerprint": str(there.get("fingerprint") or "")[:12],
+        "held_out_seeds": score.seeds,
+        "score": score.mean,
+        "plus_minus_95": score.interval.half,
+        "episodes": score.episodes,
+        "mode": "greedy" if score.deterministic else "sampled",
+        "solved": score.solved,
+        "fingerprint": score.fingerprint[:12],
     }

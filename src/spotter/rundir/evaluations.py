@@ -6,7 +6,7 @@ needs is left out and named in a sentence.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spotter.intervals import Interval, interval
@@ -22,7 +22,6 @@ class Score:
     env_steps: int
     seeds: str
     """Which: eval, test, or another set."""
-    mean: float
     interval: Interval
     """Of the mean, over the episodes of this evaluation."""
     scores: tuple[float, ...]
@@ -40,8 +39,12 @@ class Score:
         return self.seeds == "test"
 
     @property
+    def mean(self) -> float:
+        return self.interval.mean
+
+    @property
     def episodes(self) -> int:
-        return len(self.scores)
+        return self.interval.count
 
 
 @dataclass(frozen=True)
@@ -82,21 +85,38 @@ def read(events: Iterable[Event]) -> Evaluations:
 
 
 def parse(written: Event) -> Score | None:
-    """An evaluation as events.jsonl and score.json hold it; None if that is no score."""
+    """An evaluation as events.jsonl holds it; None if it lacks what a score needs."""
     steps, scores = whole(written.get("env_steps")), _scores(written.get("scores"))
     seeds = text(written.get("seeds"))
     if steps is None or not scores or not seeds:
         return None
-    over = interval(scores)
-    mean, threshold = number(written.get("score")), number(written.get("threshold"))
-    mean = over.mean if mean is None else mean
-    reached = written.get("solved")
+    over, mean = interval(scores), number(written.get("score"))
+    # as it was written: another way to add up gives another last digit
+    over = over if mean is None else replace(over, mean=mean)
+    return _score(written, steps, seeds, over, scores)
+
+
+def parse_certificate(written: Any, seeds: str, env_steps: int) -> Score | None:
+    """An entry of score.json, beside the weights of `env_steps`; single scores may be missing."""
+    if not isinstance(written, Mapping):
+        return None
+    score = parse({**written, "seeds": seeds, "env_steps": env_steps})
+    mean = number(written.get("score"))
+    if score or mean is None:
+        return score
+    over = Interval(mean, None, whole(written.get("episodes")) or 0)
+    return _score(written, env_steps, seeds, over, ())
+
+
+def _score(
+    written: Event, env_steps: int, seeds: str, over: Interval, scores: tuple[float, ...]
+) -> Score:
+    threshold, reached = number(written.get("threshold")), written.get("solved")
     if not isinstance(reached, bool):
-        reached = threshold is not None and mean >= threshold
+        reached = threshold is not None and over.mean >= threshold
     return Score(
-        env_steps=steps,
+        env_steps=env_steps,
         seeds=seeds,
-        mean=mean,
         interval=over,
         scores=scores,
         threshold=threshold,

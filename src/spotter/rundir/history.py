@@ -8,6 +8,7 @@ read again.
 import math
 from array import array
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ import numpy.typing as npt
 import orjson
 
 from spotter.rundir.lines import Tail, Unread
-from spotter.rundir.thinning import NOTE, updates
+from spotter.rundir.thinning import NOTE, held, updates
 
 Doubles = npt.NDArray[np.float64]
 
@@ -25,6 +26,16 @@ _MOST_NUMBERS: Final = 40_000_000
 """Of all columns together, 320 MB; beyond, no column is begun. A run has a tenth of it."""
 _TOGETHER: Final = 1024
 """Rows taken up at once: their columns are built in one go."""
+
+
+@dataclass(slots=True)
+class Held:
+    """In which updates an alert held."""
+
+    updates: int
+    first_row: int
+    last_update: int
+    """Counted from the first row on; with those left out behind the last row that names it."""
 
 
 class History:
@@ -37,6 +48,7 @@ class History:
         self.rows = 0
         self.updates = 0
         """More than rows where the file was thinned."""
+        self.alerts: dict[str, Held] = {}
         self.version = 0
         """Grows whenever there is something new to draw."""
 
@@ -44,6 +56,7 @@ class History:
         again, blocks = self._tail.read()
         if again:
             self._columns, self._numbers, self.rows, self.updates = {}, 0, 0, 0
+            self.alerts = {}
         self.version += again
         for block in blocks:
             for rows in _alike(block, self._tail.unread):
@@ -80,6 +93,12 @@ class History:
         there = np.isfinite(x) & np.isfinite(y)
         return x[there], y[there]
 
+    def written(self, key: str, axis: str = "env_steps") -> tuple[Doubles, Doubles]:
+        """Every point of a metric; infinity where it was not a finite number."""
+        x, y = self._aligned(axis, key)
+        there = np.isfinite(x) & ~np.isnan(y)
+        return x[there], y[there]
+
     def broken(self, key: str, axis: str = "env_steps") -> Doubles:
         """Where a metric was written, but was not a finite number."""
         x, y = self._aligned(axis, key)
@@ -113,8 +132,19 @@ class History:
                 column.extend([math.nan] * (self.rows - before))
             column.extend(numbers)
             self._numbers += len(column) - before
+        if {NOTE, "alerts"} & rows[0].keys():
+            self._count_alerts(rows)
         self.rows += len(rows)
         self.updates += sum(map(updates, rows)) if NOTE in rows[0] else len(rows)
+
+    def _count_alerts(self, rows: list[dict[str, Any]]) -> None:
+        done = self.updates
+        for place, row in enumerate(rows, self.rows):
+            done += updates(row)
+            for name, times in held(row).items():
+                known = self.alerts.setdefault(name, Held(0, place, 0))
+                known.updates += times
+                known.last_update = done
 
 
 def _alike(data: bytes, unread: Unread) -> Iterator[list[dict[str, Any]]]:

@@ -7,15 +7,18 @@ folder was written in; everything behind trusts it.
 import getpass
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from spotter.plugins import RUNS_VARIABLE
 from spotter.rundir import evaluations, process
+from spotter.rundir.evaluations import Evaluations
 from spotter.rundir.files import read_json
 from spotter.rundir.lineage import steps_before
-from spotter.rundir.lines import read_lines
+from spotter.rundir.lines import last_record, read_lines
+from spotter.rundir.values import number, whole
 from spotter.types import UserError
 
 FORMAT: Final = 2
@@ -33,6 +36,7 @@ REACHED: Final = (
 episodes did, and until an evaluation did with the steps of all ancestors."""
 
 _LONGEST_ACTOR: Final = 120
+_COUNTED: Final = ("env_steps", "vector_steps")
 _NUMBER: Final = (int, float, type(None))
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "format": (int,),
@@ -115,10 +119,10 @@ def read(folder: Path) -> Info:
             "update Spotter"
         )
     _check(folder, info)
-    if info["best"] is None:
-        info["best"] = _best(folder)
-    if "train_steps_to_threshold" not in written:
-        info |= _of_older(folder, info)
+    if info["best"] is None or "train_steps_to_threshold" not in written:
+        found = evaluations.read(read_lines(folder / "events.jsonl"))
+        info |= _of_older(folder, info, found) if "train_steps_to_threshold" not in written else {}
+        info["best"] = _best(folder, found) if info["best"] is None else info["best"]
     # a folder that was copied or renamed is a run of its own
     return info | {"id": folder.name, "tags": tags(folder)}
 
@@ -139,9 +143,8 @@ def _check(folder: Path, info: Mapping[str, Any]) -> None:
         raise UserError(f"{folder} is not a run: run.json is damaged ({error})") from error
 
 
-def _of_older(folder: Path, info: Info) -> Info:
+def _of_older(folder: Path, info: Info, found: Evaluations) -> Info:
     """Older versions wrote down the steps of the training mean only, and no threshold."""
-    found = evaluations.read(read_lines(folder / "events.jsonl"))
     return {
         "threshold": found.threshold,
         "train_steps_to_threshold": info["steps_to_threshold"],
@@ -156,14 +159,13 @@ def reached(folder: Path, info: Mapping[str, Any], env_steps: int | None) -> Inf
     return {"steps_to_threshold": env_steps, "total_steps_to_threshold": total}
 
 
-def _best(folder: Path) -> float | None:
-    """Of a run that older versions wrote: they told run.json only at its end."""
-    try:
-        found = read_json(folder / "checkpoints" / "best.json")
-    except (OSError, ValueError):
-        return None
-    score = found.get("score")
-    return float(score) if isinstance(score, int | float) and found.get("seeds") == "eval" else None
+def _best(folder: Path, found: Evaluations) -> float | None:
+    """Of a run that older versions wrote, or whose evaluated weights were not saved."""
+    with suppress(OSError, ValueError):
+        written = read_json(folder / "checkpoints" / "best.json")
+        if written.get("seeds") == "eval" and (score := number(written.get("score"))) is not None:
+            return score
+    return max((score.mean for score in found.scores if score.seeds == "eval"), default=None)
 
 
 def tags(folder: Path) -> list[str]:
@@ -174,11 +176,19 @@ def tags(folder: Path) -> list[str]:
         return []
 
 
-def with_present_status(info: Info) -> Info:
-    """A `running` run nobody hears of reads `silent`: it was killed, or its machine was."""
-    if info["status"] == "running" and _is_silent(info):
-        return {**info, "status": "silent"}
-    return info
+def present(folder: Path, info: Info) -> Info:
+    """What run.json says, as it is now.
+
+    A `running` run nobody hears of reads `silent`: it was killed, or its machine was. How far a run
+    is that did not end is in its last row: run.json is written every few seconds only.
+    """
+    if info["status"] != "running":
+        return info
+    row = last_record(folder / "metrics.jsonl")
+    further = {name: steps for name in _COUNTED if (steps := whole(row.get(name))) is not None}
+    if further.get("env_steps", 0) > info["env_steps"]:
+        info = {**info, **further}
+    return {**info, "status": "silent"} if _is_silent(info) else info
 
 
 def _is_silent(info: Mapping[str, Any]) -> bool:

@@ -40,6 +40,19 @@ def read_lines(path: Path, problems: list[str] | None = None) -> Iterator[dict[s
         problems.append(sentence)
 
 
+def last_record(path: Path) -> dict[str, Any]:
+    """The last complete line that is a JSON object, from the end of a file; empty without one."""
+    try:
+        with open_plain(path) as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _BLOCK))
+            lines = file.read(_BLOCK).split(b"\n")
+    except OSError:
+        return {}
+    records = (line_object(line) for line in reversed(lines[:-1]))  # behind the last line end: torn
+    return next((record for record in records if record is not None), {})
+
+
 class Unread:
     """What was passed over in a file."""
 

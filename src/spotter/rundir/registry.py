@@ -89,8 +89,10 @@ def _refreshed(known: dict[str, _Entry] | None) -> Listing:
     if entries != known and (entries or known):
         _save(home() / INDEX, entries)
     problems = {name: entry.problem for name, entry in entries.items() if entry.problem}
-    texts = (entry.info for entry in entries.values() if not entry.problem)
-    infos = [identity.with_present_status(decode(json.loads(text))) for text in texts]
+    texts = {name: entry.info for name, entry in entries.items() if not entry.problem}
+    infos = [
+        identity.present(home() / name, decode(json.loads(text))) for name, text in texts.items()
+    ]
     infos.sort(key=lambda info: (info["created"], info["id"]), reverse=True)
     return Listing(tuple(infos), problems)
 

@@ -117,7 +117,7 @@ class Run:
 
     def info(self) -> dict[str, Any]:
         """run.json, every field; a `running` run nobody hears of any more reads `silent`."""
-        return identity.with_present_status(identity.read(self.folder))
+        return identity.present(self.folder, identity.read(self.folder))
 
     def settings(self) -> dict[str, Any]:
         """config.yaml as plain data, unchecked: settings may be of another version."""

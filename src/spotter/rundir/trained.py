@@ -35,7 +35,9 @@ def changed(info: Mapping[str, Any]) -> Changed:
     end = _end(info)
     found: dict[str, list[tuple[int, Any]]] = {}
     for resume in info["resumes"]:
-        for name, (before, after) in _changes(resume).items():
+        for name, (before, after) in pairs(resume).items():
+            if _is_beside(name):
+                continue
             found.setdefault(name, [(0, before)]).append((_steps(resume), after))
     spans = {name: _spans(values, end) for name, values in found.items()}
     return {name: several for name, several in spans.items() if len(several) > 1}
@@ -51,13 +53,13 @@ def _steps(resume: Mapping[str, Any]) -> int:
     return steps if isinstance(steps, int) else 0
 
 
-def _changes(resume: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+def pairs(resume: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+    """What one resume changed: setting -> before and after."""
     written = resume.get("changes")
-    pairs = written.items() if isinstance(written, Mapping) else ()
     return {
         name: pair
-        for name, pair in pairs
-        if isinstance(pair, list | tuple) and len(pair) == 2 and not _is_beside(name)
+        for name, pair in (written.items() if isinstance(written, Mapping) else ())
+        if isinstance(pair, list | tuple) and len(pair) == 2
     }
 
 

@@ -13,8 +13,9 @@ from pydantic.fields import FieldInfo
 from spotter.config import Resolved, RunConfig, tree, validate
 from spotter.config.dump import flow
 from spotter.config.overrides import parse
-from spotter.rundir import story
+from spotter.rundir import checkpoints
 from spotter.rundir.further import lacks
+from spotter.rundir.lines import last_record
 from spotter.rundir.report import reproduce
 from spotter.rundir.run import Run
 from spotter.types import UserError
@@ -96,7 +97,7 @@ class Further:
 
 def further(run: Run) -> Further:
     """Settings without which `--resume` would refuse the run."""
-    config, saved = validate(run.settings()), story.checkpoints(run)
+    config, saved = validate(run.settings()), checkpoints.read(run.folder)
     if not saved:
         raise UserError(f"run {run.id} has no checkpoint to go on from")
     found = lacks(run.info(), config, saved[-1].env_steps, _elapsed_s(run))
@@ -106,5 +107,5 @@ def further(run: Run) -> Further:
 
 
 def _elapsed_s(run: Run) -> float:
-    elapsed = story.last_row(run).get("time/elapsed_s")
+    elapsed = last_record(run.metrics_path).get("time/elapsed_s")
     return float(elapsed) if isinstance(elapsed, int | float) else 0.0

@@ -12,6 +12,8 @@ from urllib.parse import quote
 from nicegui import ui
 
 from spotter.display.words import count
+from spotter.rundir import checkpoints
+from spotter.rundir.checkpoints import Checkpoint
 from spotter.rundir.report.reproduce import Change
 from spotter.rundir.run import Run
 from spotter.studio import theme, told
@@ -49,12 +51,12 @@ def _draw_films(run: Run, found: Sequence[told.Film]) -> None:
                 ui.label(film.caption).classes("studio-chart-about")
 
 
-def _draw_checkpoints(run: Run, found: Sequence[told.Certified]) -> None:
+def _draw_checkpoints(run: Run, found: Sequence[Checkpoint]) -> None:
     if not found:
         theme.empty("No checkpoints yet")
         return
     with _table("checkpoint", "env steps", "", "evaluation", "test", ""):
-        for each in found:
+        for each in reversed(found):
             step = f"step={each.env_steps}"
             kept = f"kept: {each.pinned}" if each.pinned else ""
             notes = ", ".join(part for part in (*each.roles, kept) if part)
@@ -62,8 +64,8 @@ def _draw_checkpoints(run: Run, found: Sequence[told.Certified]) -> None:
                 _cell(each.name, "mono")
                 _cell(count(each.env_steps), "mono")
                 _cell(notes)
-                _cell(each.scores.get("eval", ""))
-                _cell(each.scores.get("test", ""))
+                _cell(told.certificate(each.certificates.get("eval")))
+                _cell(told.certificate(each.certificates.get("test")))
                 with ui.element("td"):
                     query = f"run={quote(run.id, safe='')}&checkpoint={quote(step, safe='')}"
                     ui.link("inspect", f"/inspect?{query}")
@@ -99,7 +101,7 @@ def _draw_config(run: Run, found: Settled) -> None:
 PANELS: Final = {
     "Alerts": Panel(lambda _, run: told.alerts(run), _draw_alerts),
     "Videos": Panel(lambda _, run: told.films(run), _draw_films),
-    "Checkpoints": Panel(lambda _, run: told.checkpoints(run), _draw_checkpoints),
+    "Checkpoints": Panel(lambda _, run: checkpoints.read(run.folder), _draw_checkpoints),
     "Config": Panel(_read_config, _draw_config),
 }
 

@@ -12,7 +12,7 @@ from nicegui import ui
 
 from spotter.config.catalogue import entries
 from spotter.launch.local import Launch, checked
-from spotter.rundir import story
+from spotter.rundir import checkpoints
 from spotter.rundir.run import Run
 from spotter.studio import forms, theme
 from spotter.studio.context import Context
@@ -77,7 +77,7 @@ async def fork(context: Context, run: Run) -> None:
 
 def _sources(run: Run) -> dict[str, str]:
     """The checkpoints a fork may begin with."""
-    roles = {role for one in story.checkpoints(run) for role in one.roles}
+    roles = {role for one in checkpoints.read(run.folder) for role in one.roles}
     if not roles:
         raise UserError(f"run {run.id} has no checkpoint to begin with")
     return {f"@{role}": f"its {role} checkpoint" for role in ("best", "latest") if role in roles}

@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from spotter.config import Resolved, RunConfig, resolve, tree, validate
 from spotter.config.dump import flow
-from spotter.display.words import count, score
-from spotter.rundir import selectors, story
+from spotter.display.words import count, plus_minus, score
+from spotter.rundir import selectors
 from spotter.rundir.access import is_name
+from spotter.rundir.evaluations import Score
 from spotter.rundir.files import read_json
 from spotter.rundir.history import History
 from spotter.rundir.identity import Info
@@ -140,39 +141,14 @@ def parent_changes(context: Context, run: Run) -> tuple[reproduce.Change, ...] |
     return reproduce.changes(before, run.settings())
 
 
-@dataclass(frozen=True)
-class Certified:
-    """A checkpoint, and how its weights scored."""
-
-    name: str
-    env_steps: int
-    roles: tuple[str, ...]
-    pinned: str
-    scores: Mapping[str, str]
-    """Kind of seeds -> the score with what it rests on."""
-
-
-def checkpoints(run: Run) -> list[Certified]:
-    """Newest first."""
-    found = []
-    for checkpoint in reversed(story.checkpoints(run)):
-        folder = run.folder / "checkpoints" / checkpoint.name
-        written = _json(folder / "score.json")
-        certificates = {str(written["seeds"]): written} if "seeds" in written else written
-        scores = {kind: _certificate(each) for kind, each in certificates.items()}
-        pinned = str(_json(folder / "pinned.json").get("why", ""))
-        found.append(
-            Certified(checkpoint.name, checkpoint.env_steps, checkpoint.roles, pinned, scores)
-        )
-    return found
-
-
-def _certificate(written: Any) -> str:
-    if not isinstance(written, Mapping) or not isinstance(written.get("score"), int | float):
+def certificate(score: Score | None) -> str:
+    """A score beside saved weights, with what it rests on."""
+    if score is None:
         return ""
-    mode = "greedy" if written.get("deterministic") else "sampled"
-    solved = ", solved" if written.get("solved") else ""
-    return f"{written['score']:g} over {written.get('episodes', '?')} episodes, {mode}{solved}"
+    mode = "greedy" if score.deterministic else "sampled"
+    solved = ", solved" if score.solved else ""
+    mean = plus_minus(score.mean, score.interval.half)
+    return f"{mean} over {score.episodes or '?'} episodes, {mode}{solved}"
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from spotter.display.words import count, duration, number, plural
+from spotter.rundir import checkpoints
 from spotter.rundir.files import read_json
 from spotter.rundir.run import Run
-from spotter.rundir.story import checkpoints
 from spotter.traces.film_cards import Captions, Card, Curve, points
 from spotter.types import UserError
 
@@ -79,7 +79,7 @@ class Part:
 
 def stages(run: Run) -> list[Stage]:
     """Every policy of a run that can be shown, oldest first: up to its best, or to its latest."""
-    found = sorted(checkpoints(run), key=lambda one: one.env_steps)
+    found = checkpoints.read(run.folder)
     end = [one for one in found if "best" in one.roles] or found[-1:]
     if not end:
         raise UserError(f"run {run.id} has no checkpoint yet; there is nothing to film")

@@ -44,10 +44,13 @@ _HOVERS: Final = 40
 def score_plot(facts: Facts, size: tuple[int, int]) -> Markup | None:
     """Training and evaluation in one picture, with the threshold and what happened."""
     training = line(facts.curves["train/score"]) if "train/score" in facts.curves else None
-    points = [Point(s.env_steps, s.score, s.scores, words.told(s), s.is_test) for s in facts.scores]
+    points = [
+        Point(s.env_steps, s.mean, s.scores, words.told(s), s.is_test)
+        for s in facts.view.evaluations
+    ]
     if training is None and not points:
         return None
-    level = facts.threshold
+    level = facts.view.threshold
     # the middle half of every evaluation decides: one bad episode must not flatten the rest
     ends = [quarter for p in points for quarter in np.quantile(p.scores, [0.25, 0.75]).tolist()]
     ends += [point.y for point in points]
@@ -69,19 +72,19 @@ def score_plot(facts: Facts, size: tuple[int, int]) -> Markup | None:
 
 
 def _last_step(facts: Facts) -> float:
-    steps = [float(facts.curves.last_row.get("env_steps", 0)), *(s.env_steps for s in facts.scores)]
-    return max(steps) or 1.0
+    view = facts.view
+    return float(max(view.env_steps, *(s.env_steps for s in view.evaluations), 1))
 
 
 def test_plot(facts: Facts) -> Markup | None:
-    test = facts.test
+    test = facts.view.tested
     if test is None or not np.isfinite(test.scores).all():
         return None
-    level = facts.threshold
+    level = facts.view.threshold
     return dot_plot(
         test.scores,
         None if level is None else Level(level, f"solved at {number(level)}"),
-        Level(test.score, f"mean {score(test.score)}"),
+        Level(test.mean, f"mean {score(test.mean)}"),
         DOTS,
     )
 
@@ -133,7 +136,9 @@ def others(facts: Facts) -> list[str]:
     skipped = {*_ELSEWHERE, *watched(facts), *(f"time/{stage}_s" for stage in _STAGES)}
     keys = [
         key
-        for key, column in sorted(facts.curves.columns.items())
-        if key not in skipped and not key.startswith(("eval/", "test/")) and column.varies
+        for key in sorted(facts.curves)
+        if key not in skipped
+        and not key.startswith(("eval/", "test/"))
+        and facts.curves[key].varies
     ]
     return keys[:_MOST_MORE]

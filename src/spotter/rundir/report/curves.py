@@ -6,79 +6,53 @@ are counted.
 """
 
 import math
-from array import array
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from spotter.rundir.thinning import held, updates
+from spotter.rundir.history import Doubles, History
 
 MOST_POINTS: Final = 600
 _BUCKETS: Final = MOST_POINTS // 3  # each is a mean, a least and a greatest value
 _STRETCHES: Final = 12
 AXES: Final = {"update", "env_steps", "vector_steps"}
-Doubles = npt.NDArray[np.float64]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Column:
-    """One metric: where it was written, and what."""
+    """One metric: where it was written, and what; infinity where that was not finite."""
 
-    env_steps: "array[float]" = field(default_factory=lambda: array("d"))
-    values: "array[float]" = field(default_factory=lambda: array("d"))
+    env_steps: Doubles
+    values: Doubles
 
     @property
     def last(self) -> float:
-        return self.values[-1]
+        return float(self.values[-1])
 
     @property
     def varies(self) -> bool:
         """Whether there is anything to draw."""
-        return any(value != self.values[0] for value in self.values)
+        return bool((self.values != self.values[0]).any())
 
 
-@dataclass
 class Curves:
-    """Everything metrics.jsonl holds."""
+    """The columns of a run's history that hold anything."""
 
-    columns: dict[str, Column] = field(default_factory=dict)
-    last_row: Mapping[str, Any] = field(default_factory=dict)
-    """As it was written, every digit."""
-    rows: int = 0
-    """One per update, those that were thinned out included."""
-    alerts: Counter[str] = field(default_factory=Counter)
-    """Updates in which each alert fired."""
+    def __init__(self, history: History) -> None:
+        columns = {key: Column(*history.written(key)) for key in history.keys if key not in AXES}
+        self._columns = {key: column for key, column in columns.items() if len(column.values)}
 
     def __contains__(self, key: str) -> bool:
-        return key in self.columns
+        return key in self._columns
 
     def __getitem__(self, key: str) -> Column:
-        return self.columns[key]
+        return self._columns[key]
 
-
-def read(rows: Iterable[Mapping[str, Any]]) -> Curves:
-    """One pass; only numbers are kept."""
-    curves = Curves()
-    columns = curves.columns
-    for row in rows:
-        at = float(row["env_steps"])
-        for key, value in row.items():
-            if isinstance(value, int | float):
-                column = columns.get(key)
-                if column is None:
-                    column = columns[key] = Column()
-                column.env_steps.append(at)
-                column.values.append(value)
-        curves.alerts.update(held(row))
-        curves.last_row = row
-        curves.rows += updates(row)
-    for axis in AXES:
-        columns.pop(axis, None)
-    return curves
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
 
 
 @dataclass(frozen=True)
@@ -108,7 +82,7 @@ def _extreme(values: Doubles, pick: np.ufunc) -> float:
 
 def line(column: Column) -> Line:
     """At most `MOST_POINTS` numbers; short columns are drawn as they are."""
-    x, y = np.array(column.env_steps), np.array(column.values)
+    x, y = column.env_steps, column.values
     finite = np.isfinite(y)
     broken = tuple(x[~finite].tolist())
     if len(y) <= MOST_POINTS:
@@ -140,14 +114,14 @@ def shares(columns: Mapping[str, Column]) -> tuple[Doubles, dict[str, Doubles]]:
 
     Few, because evaluations fall into some rows only, and their time belongs to all of them.
     """
-    every = np.unique(np.concatenate([np.array(c.env_steps) for c in columns.values()]))
+    every = np.unique(np.concatenate([column.env_steps for column in columns.values()]))
     few = len(every) <= _STRETCHES
     place_of = np.arange(len(every)) if few else bucket(every, _STRETCHES)
     width = len(every) if few else _STRETCHES
     sums: dict[str, Doubles] = {}
     for name, column in columns.items():
-        place = place_of[np.searchsorted(every, np.array(column.env_steps))]
-        values = np.nan_to_num(np.array(column.values), posinf=0.0, neginf=0.0)
+        place = place_of[np.searchsorted(every, column.env_steps)]
+        values = np.nan_to_num(column.values, posinf=0.0, neginf=0.0)
         sums[name] = np.bincount(place, values, width).astype(np.float64)
     count = np.maximum(np.bincount(place_of, minlength=width), 1)
     middle = np.bincount(place_of, every, width) / count
@@ -158,7 +132,6 @@ def shares(columns: Mapping[str, Column]) -> tuple[Doubles, dict[str, Doubles]]:
 
 def sparkline(column: Column, width: int = 24) -> list[float]:
     """So many means along the row numbers; nan where nothing was finite."""
-    values = np.array(column.values)
-    parts = np.array_split(values, min(width, len(values)))
+    parts = np.array_split(column.values, min(width, len(column.values)))
     finite = (part[np.isfinite(part)] for part in parts)
     return [float((part / part.size).sum()) if part.size else math.nan for part in finite]

@@ -62,20 +62,21 @@ def _head(facts: Facts) -> Iterator[str]:
 
 
 def _scores(facts: Facts) -> Iterator[str]:
-    if facts.scores:
+    if facts.view.evaluations:
         yield from ("## Scores", "")
-        yield from _table(words.SCORE_HEADER, (words.score_row(s) for s in facts.scores[::-1]))
+        newest = reversed(facts.view.evaluations)
+        yield from _table(words.SCORE_HEADER, map(words.score_row, newest))
         yield from (words.OVER_EPISODES, "")
 
 
 def _alerts(facts: Facts) -> Iterator[str]:
     yield from ("## Alerts", "")
-    for alert in facts.alerts:
+    for alert in facts.view.alerts:
         about = ", ".join(text for text in (alert.level, words.often(alert), alert.metric) if text)
         yield f"- **{_text(alert.id)}** ({_text(about)}): saw {_text(alert.saw)}."
         advice = f"Try: {_text(alert.advice).rstrip('.')}. " if alert.advice else ""
         yield f"  {advice}More in {_span(words.link(alert))}."
-    yield from ("" if facts.alerts else "No alert fired.", "")
+    yield from ("" if facts.view.alerts else "No alert fired.", "")
 
 
 def _curves(facts: Facts) -> Iterator[str]:
@@ -96,14 +97,15 @@ def _curves(facts: Facts) -> Iterator[str]:
 
 
 def _meaning(facts: Facts, key: str) -> str:
-    return facts.spec(key).meaning
+    return facts.view.spec(key).meaning
 
 
 def _what_ran(facts: Facts) -> Iterator[str]:
     yield from ("## What ran", "")
     yield from _table(("", ""), ((label, text) for label, text in words.identity(facts) if text))
-    if facts.changes is not None and facts.parent:
-        yield from (f"Settings that differ from its parent {_text(facts.parent.get('run'))}:", "")
+    if facts.changes is not None and facts.view.parent:
+        parent = _text(facts.view.parent.get("run"))
+        yield from (f"Settings that differ from its parent {parent}:", "")
         rows = [(c.setting, c.before, c.after) for c in facts.changes]
         yield from _table(("setting", "parent", "this run"), rows) if rows else ("none", "")
 
@@ -136,4 +138,4 @@ def _details(facts: Facts) -> Iterator[str]:
     rows = ((key, exact) for key, _, exact, _ in words.last_row(facts))
     yield from _table(("metric", "value"), rows)
     yield from ("## Config", "")
-    yield from _code(to_yaml(facts.config), "yaml")
+    yield from _code(to_yaml(facts.view.config), "yaml")

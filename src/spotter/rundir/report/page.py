@@ -6,10 +6,12 @@ from typing import Final
 
 from spotter import __version__
 from spotter.config.dump import to_yaml
-from spotter.display.words import count, number, score
+from spotter.display.words import count, number, plus_minus, score
 from spotter.rundir import identity
+from spotter.rundir.alerts import Alert
+from spotter.rundir.evaluations import Score
 from spotter.rundir.report import charts, words
-from spotter.rundir.report.facts import AlertFact, Facts, Score
+from spotter.rundir.report.facts import Facts
 from spotter.rundir.report.markup import Markup, el, join
 from spotter.rundir.report.style import CSS
 
@@ -24,7 +26,7 @@ _NUMBERS: Final = {0, 2, 3, 4, 5, 6, 7}
 
 
 def html_page(facts: Facts) -> str:
-    name = f"{words.title(facts)} · {facts.info['id']}"
+    name = f"{words.title(facts)} · {facts.view.info['id']}"
     head = join(
         Markup('<meta charset="utf-8">'),
         Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
@@ -85,12 +87,12 @@ def _score(facts: Facts) -> Markup | None:
     legend = []
     if "train/score" in facts.curves:
         legend.append(_swatch("c1", "training, mean of the last 100 episodes"))
-    if any(not found.is_test for found in facts.scores):
+    if any(not found.is_test for found in facts.view.evaluations):
         legend.append(_swatch("c2", "evaluation: mean, middle half, least to greatest episode"))
-    if facts.test:
+    if facts.view.tested:
         legend.append(_swatch("gem c4", "test"))
-    if facts.threshold is not None:
-        legend.append(_swatch("dash", f"solved at {number(facts.threshold)}"))
+    if facts.view.threshold is not None:
+        legend.append(_swatch("dash", f"solved at {number(facts.view.threshold)}"))
     return _section(
         "Score over env steps",
         el("ul", *legend, class_="legend"),
@@ -129,10 +131,10 @@ def _film(facts: Facts) -> Markup | None:
 
 
 def _test(facts: Facts, plot: Markup) -> Markup:
-    test = facts.test
+    test = facts.view.tested
     assert test is not None, "there is a plot of it"
     mode = "most likely actions" if test.deterministic else "sampled actions"
-    mean = f"{score(test.score)} {words.plus_minus(test)}".strip()
+    mean = plus_minus(test.mean, test.interval.half)
     about = (
         f"Mean {mean} over {count(len(test.scores))} episodes on seeds never seen in training, "
         f"{mode}."
@@ -146,14 +148,14 @@ def _test(facts: Facts, plot: Markup) -> Markup:
 
 
 def _scores(facts: Facts) -> Markup | None:
-    if not facts.scores:
+    if not facts.view.evaluations:
         return None
-    newest = facts.scores[::-1]
+    newest = facts.view.evaluations[::-1]
     parts = [_score_table(newest[:_SHOWN_SCORES])]
     if newest[_SHOWN_SCORES:]:
         rest = _score_table(newest[_SHOWN_SCORES:])
         parts.append(_folded(f"{len(newest) - _SHOWN_SCORES} earlier evaluations", rest))
-    if not facts.test:  # else it stands below the test
+    if not facts.view.tested:  # else it stands below the test
         parts.append(el("p", words.OVER_EPISODES, class_="small quiet"))
     return _section("Scores", *parts)
 
@@ -180,12 +182,12 @@ def _folded(title: str, *content: object) -> Markup:
 
 
 def _alerts(facts: Facts) -> Markup:
-    if not facts.alerts:
+    if not facts.view.alerts:
         return _section("Alerts", el("p", "No alert fired.", class_="quiet"))
-    return _section("Alerts", *(_alert(alert) for alert in facts.alerts))
+    return _section("Alerts", *(_alert(alert) for alert in facts.view.alerts))
 
 
-def _alert(alert: AlertFact) -> Markup:
+def _alert(alert: Alert) -> Markup:
     head = " · ".join(text for text in (alert.level, words.often(alert), alert.metric) if text)
     lines = [el("h3", el("code", alert.id), " ", el("span", head, class_="quiet small"))]
     if alert.saw:
@@ -224,7 +226,7 @@ def _plots(figures: Iterable[Markup]) -> Markup:
 
 
 def _figure(facts: Facts, key: str) -> Markup:
-    spec = facts.spec(key)
+    spec = facts.view.spec(key)
     meaning = f"{spec.meaning} ({spec.unit})" if spec.unit else spec.meaning
     now = el("span", words.metric(facts, key), class_="now", title="last value")
     return el(
@@ -240,12 +242,12 @@ def _what_ran(facts: Facts) -> Markup:
         join(el("dt", label), el("dd", text)) for label, text in words.identity(facts) if text
     ]
     parts: list[Markup] = [el("dl", *entries)]
-    if facts.changes is not None and facts.parent:
-        heading = el("p", f"Settings that differ from its parent {facts.parent.get('run')}:")
+    if facts.changes is not None and facts.view.parent:
+        heading = el("p", f"Settings that differ from its parent {facts.view.parent.get('run')}:")
         rows = [(c.setting, c.before, c.after) for c in facts.changes]
         table = _table(("setting", "parent", "this run"), rows)
         parts += [heading, table if rows else el("p", "none", class_="quiet")]
-    elif facts.parent:
+    elif facts.view.parent:
         parts.append(el("p", "The config of its parent is not at hand.", class_="quiet"))
     return _section("What ran", *parts)
 
@@ -287,7 +289,7 @@ def _details(facts: Facts) -> Markup:
     return _section(
         "Everything else",
         _folded("Last row of metrics.jsonl, every digit", table),
-        _folded("Config, every setting", el("pre", to_yaml(facts.config))),
+        _folded("Config, every setting", el("pre", to_yaml(facts.view.config))),
     )
 
 

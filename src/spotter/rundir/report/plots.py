@@ -12,7 +12,8 @@ from typing import Final, TypeVar
 import numpy as np
 
 from spotter.display.words import count
-from spotter.rundir.report.curves import Doubles, Line
+from spotter.rundir.history import Doubles
+from spotter.rundir.report.curves import Line
 from spotter.rundir.report.markup import Markup, el, join
 
 T = TypeVar("T")

@@ -16,15 +16,18 @@ from spotter.display.words import (
     duration,
     number,
     plural,
+    plus_minus,
     score,
     share,
     to_threshold,
 )
 from spotter.metrics.alerts import PAGE
 from spotter.metrics.rules import urgency
-from spotter.rundir.identity import REACHED
+from spotter.rundir.alerts import Alert
+from spotter.rundir.evaluations import Score
 from spotter.rundir.report.curves import AXES
-from spotter.rundir.report.facts import AlertFact, Facts, Score
+from spotter.rundir.report.facts import Facts
+from spotter.rundir.view import Judged, RunView
 
 OVER_EPISODES: Final = (
     "± is half the 95 % confidence interval of the mean over the episodes of this one run; it says "
@@ -62,75 +65,74 @@ class Tile:
 
 
 def title(facts: Facts) -> str:
-    return f"{facts.info['env']} · {facts.info['algo']}"
+    return f"{facts.view.info['env']} · {facts.view.info['algo']}"
 
 
 def verdict(facts: Facts) -> Verdict:
-    word, mood = _outcome(facts)
+    view = facts.view
+    word, mood = _outcome(view)
     parts = []
-    if facts.test:
-        wanted = "" if facts.threshold is None else f", solved at {number(facts.threshold)}"
-        episodes = plural(len(facts.test.scores), "held-out episode")
-        parts.append(f"test score {score(facts.test.score)} over {episodes}{wanted}")
-    elif facts.best:
-        parts.append(f"best evaluation {score(facts.best.score)}, never tested")
+    if view.test:
+        wanted = "" if view.threshold is None else f", solved at {number(view.threshold)}"
+        parts.append(f"test score {over(view.test, 'held-out episode')}{wanted}")
+    elif view.best:
+        parts.append(f"best evaluation {over(view.best, 'episode')}, no test score")
     else:
         parts.append("never scored")
-    parts.append(f"{count(facts.info['env_steps'])} env steps in {duration(facts.seconds)}")
-    reason = facts.info.get("reason")
-    if reason:
-        parts.append(f"stopped: {reason}")
+    if view.last_score is not None:
+        parts.append(f"its last weights score {score(view.last_score)}, the best are kept")
+    parts.append(f"{count(view.env_steps)} env steps in {duration(view.elapsed_s)}")
+    if view.info["reason"]:
+        parts.append(f"stopped: {view.info['reason']}")
     return Verdict(word, mood, "; ".join(parts))
 
 
-def _outcome(facts: Facts) -> tuple[str, str]:
-    status = str(facts.info["status"])
-    if status != "finished":
-        return status.upper(), "bad" if status == "failed" else "open"
-    if facts.test is None or facts.threshold is None:
+def _outcome(view: RunView) -> tuple[str, str]:
+    if view.status != "finished":
+        return view.status.upper(), "bad" if view.status == "failed" else "open"
+    if view.test is None or view.threshold is None:
         return "FINISHED", "open"
-    return ("SOLVED", "good") if facts.info.get("solved") else ("NOT SOLVED", "bad")
+    return ("SOLVED", "good") if view.solved else ("NOT SOLVED", "bad")
+
+
+def over(found: Judged, noun: str) -> str:
+    """`496.3 ± 4.1 over 20 episodes`; how many is not known of every older run."""
+    episodes = f" over {plural(found.episodes, noun)}" if found.episodes else ""
+    return f"{plus_minus(found.mean, found.half)}{episodes}"
 
 
 def tiles(facts: Facts) -> list[Tile]:
-    found = []
-    if facts.test:
-        episodes = f"over {plural(len(facts.test.scores), 'episode')}"
-        detail = f"{plus_minus(facts.test)} {episodes}".strip()
-        found.append(Tile("test score", score(facts.test.score), detail))
-    if facts.best:
-        at = f"at {count(facts.best.env_steps)} env steps"
-        found.append(Tile("best evaluation", score(facts.best.score), at))
-    if facts.threshold is not None:
-        found.append(Tile("threshold", number(facts.threshold), _reached(facts)))
-    updates = plural(facts.curves.rows, "update")
-    found.append(Tile("env steps", count(facts.info["env_steps"]), updates))
-    speed = f"{metric(facts, 'time/fps')} steps/s" if "time/fps" in facts.curves else ""
-    found.append(Tile("training time", duration(facts.seconds), speed))
-    found.append(Tile("alerts", count(len(facts.alerts)), _worst(facts)))
+    view, found = facts.view, []
+    if view.test:
+        value, _, detail = over(view.test, "episode").partition(" ")
+        found.append(Tile("test score", value, detail))
+    if view.best:
+        value, _, detail = over(view.best, "episode").partition(" ")
+        at = "" if view.best.env_steps is None else f"at {count(view.best.env_steps)} env steps"
+        found.append(Tile("best evaluation", value, ", ".join(filter(None, (detail, at)))))
+    if view.threshold is not None:
+        found.append(Tile("threshold", number(view.threshold), _reached(view)))
+    found.append(Tile("env steps", count(view.env_steps), plural(view.updates, "update")))
+    speed = "" if view.fps is None else f"{shown(facts, 'time/fps', view.fps)} steps/s"
+    found.append(Tile("training time", duration(view.elapsed_s), speed))
+    found.append(Tile("alerts", count(len(view.alerts)), _worst(view)))
     return found
 
 
-def _reached(facts: Facts) -> str:
+def _reached(view: RunView) -> str:
     """When evaluations and training got there; with the ancestors' steps where there are any."""
-    first, training, total = (facts.info[name] for name in REACHED)
     texts = []
-    if first is not None:
-        texts.append(f"evaluation at {to_threshold(first, total)} env steps")
-    if training is not None:
-        texts.append(f"training mean at {count(training)}")
+    first = to_threshold(view.steps_to_threshold, view.total_steps_to_threshold)
+    if first:
+        texts.append(f"evaluation at {first} env steps")
+    if view.train_steps_to_threshold is not None:
+        texts.append(f"training mean at {count(view.train_steps_to_threshold)}")
     return f"reached: {', '.join(texts)}" if texts else ""
 
 
-def _worst(facts: Facts) -> str:
-    worst = sorted(facts.alerts, key=lambda alert: urgency(alert.level))[:2]
+def _worst(view: RunView) -> str:
+    worst = sorted(view.alerts, key=lambda alert: urgency(alert.level))[:2]
     return ", ".join(alert.id for alert in worst) or "nothing to report"
-
-
-def plus_minus(found: Score) -> str:
-    """Half the interval, with the decimals of the score before it."""
-    half = found.interval.half
-    return "" if half is None else f"± {alike(found.score, half)[1]}"
 
 
 def alike(*values: float) -> list[str]:
@@ -141,7 +143,7 @@ def alike(*values: float) -> list[str]:
 
 def identity(facts: Facts) -> Iterator[tuple[str, str]]:
     """Who ran what, where, and from which other run it comes."""
-    info = facts.info
+    info = facts.view.info
     yield "run", str(info["id"])
     yield "recipe", str(info["address"])
     yield "environment", str(info["env"])
@@ -154,8 +156,8 @@ def identity(facts: Facts) -> Iterator[tuple[str, str]]:
         yield "tags", ", ".join(str(tag) for tag in info["tags"])
     yield "started", moment(str(info["created"]))
     yield "ended", moment(str(info["ended"])) if info.get("ended") else "not yet"
-    if facts.parent:
-        yield "comes from", _origin(facts.parent)
+    if facts.view.parent:
+        yield "comes from", _origin(facts.view.parent)
     resumes = info.get("resumes") or ()
     if resumes:
         yield "resumed", ", ".join(moment(str(resume.get("time", ""))) for resume in resumes)
@@ -201,12 +203,12 @@ def score_row(found: Score) -> tuple[str, ...]:
     ordered = sorted(found.scores)
     middle = len(ordered) // 2
     median = ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-    mean, low, half, high = alike(found.score, ordered[0], median, ordered[-1])
+    mean, low, half, high = alike(found.mean, ordered[0], median, ordered[-1])
     return (
         count(found.env_steps),
         found.seeds,
         mean,
-        plus_minus(found).removeprefix("± "),
+        plus_minus(found.mean, found.interval.half).partition(" ± ")[2],
         low,
         half,
         high,
@@ -217,7 +219,7 @@ def score_row(found: Score) -> tuple[str, ...]:
 
 def told(found: Score) -> str:
     """An evaluation in a line, for hovering."""
-    mean = f"{score(found.score)} {plus_minus(found)}".strip()
+    mean = plus_minus(found.mean, found.interval.half)
     low, high = alike(min(found.scores), max(found.scores))
     return (
         f"{found.seeds} score {mean} over {len(found.scores)} episodes, {low} … {high}, "
@@ -225,32 +227,32 @@ def told(found: Score) -> str:
     )
 
 
-def often(alert: AlertFact) -> str:
-    if alert.updates is None:
-        return ""
+def often(alert: Alert) -> str:
     part = f", {share(alert.share)} of all" if alert.share is not None else ""
     return f"{plural(alert.updates, 'update')}{part}"
 
 
-def link(alert: AlertFact) -> str:
+def link(alert: Alert) -> str:
     """Where to read more."""
     return f"{PAGE}#{alert.id}"
 
 
 def metric(facts: Facts, key: str) -> str:
     """The last value of a metric, as the live table shows it."""
-    return shown(facts, key, facts.curves[key].last)
+    value = facts.view.last_row.get(key)  # columns do not tell kinds of not finite numbers apart
+    last = facts.curves[key].last if value is None else value
+    return shown(facts, key, last) if isinstance(last, int | float) else str(last)
 
 
 def shown(facts: Facts, key: str, value: float) -> str:
-    return amount(value, facts.spec(key).precision)
+    return amount(value, facts.view.spec(key).precision)
 
 
 def last_row(facts: Facts) -> Iterator[tuple[str, str, str, str]]:
     """Name, as shown, every digit as it stands in metrics.jsonl, meaning."""
-    for key, value in facts.curves.last_row.items():
+    for key, value in facts.view.last_row.items():
         is_number = isinstance(value, int | float)
         axis = key in AXES and isinstance(value, int)
         short = count(value) if axis else shown(facts, key, value) if is_number else ""
         exact = str(value) if is_number and not math.isfinite(value) else json.dumps(value)
-        yield key, short, exact, facts.spec(key).meaning
+        yield key, short, exact, facts.view.spec(key).meaning

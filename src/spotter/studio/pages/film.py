@@ -12,9 +12,9 @@ from nicegui import ui
 
 from spotter.display.words import plural
 from spotter.launch.worker import WorkerError
+from spotter.rundir import checkpoints
 from spotter.rundir.access import is_name
 from spotter.rundir.run import Run
-from spotter.rundir.story import checkpoints
 from spotter.studio import theme
 from spotter.studio.context import Context
 from spotter.types import UserError
@@ -59,7 +59,7 @@ class _Page:
             on_change=lambda e: ui.navigate.to(f"/film?run={quote(e.value, safe='')}"),
         ).props("outlined dense").classes("w-full film-run")
         run = self.context.run_of(self.run_id)
-        kept = await asyncio.to_thread(checkpoints, run)
+        kept = await asyncio.to_thread(checkpoints.read, run.folder)
         if not kept:
             theme.empty(
                 f"Run {run.id} has no checkpoint yet",

@@ -18,8 +18,8 @@ from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
 from spotter.launch.worker import WorkerError
+from spotter.rundir import checkpoints
 from spotter.rundir.run import Run
-from spotter.rundir.story import checkpoints
 from spotter.studio import theme, viewer, viewer_audit, viewer_review, viewer_routes
 from spotter.studio.context import Context
 from spotter.traces import format as traces
@@ -270,7 +270,7 @@ class _Capture:
                 self._go = ui.button("Capture", on_click=self._capture).props("unelevated no-caps")
 
     def _fields(self, chosen: str) -> None:
-        there = checkpoints(self._run)
+        there = checkpoints.read(self._run.folder)
         which = {"": "the best one"} | {
             f"/step={one.env_steps}": f"{one.env_steps:,} env steps"
             + (f" ({', '.join(one.roles)})" if one.roles else "")

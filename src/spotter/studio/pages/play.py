@@ -16,7 +16,7 @@ from starlette.websockets import WebSocket
 
 from spotter.config import recipes
 from spotter.plugins import did_you_mean
-from spotter.rundir.story import checkpoints
+from spotter.rundir import checkpoints
 from spotter.studio import theme, viewer
 from spotter.studio.arena import Arena
 from spotter.studio.context import Context
@@ -219,5 +219,5 @@ def _checkpoints(context: Context, run: str) -> dict[str, str]:
     """`step=N` -> what it is called, newest first."""
     return {
         f"step={one.env_steps}": " ".join((f"{one.env_steps:,}", *one.roles))
-        for one in reversed(checkpoints(context.run_of(run)))
+        for one in reversed(checkpoints.read(context.run_of(run).folder))
     }

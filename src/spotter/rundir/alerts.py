@@ -1,0 +1,99 @@
+"""Alerts of a run, from its events and rows: each once, sorted by id.
+
+Where a resume went back to a checkpoint, what was raised after it no longer belongs to the run.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from spotter.rundir.history import Held, History
+from spotter.rundir.values import finite, text, whole
+
+Event = Mapping[str, Any]
+
+_LATE: Final = 0.9
+"""Share of the updates after which a run is at its end."""
+
+
+@dataclass(frozen=True)
+class Alert:
+    """A rule that fired: how often, since when, what it saw last, what to try."""
+
+    id: str
+    level: str
+    metric: str
+    saw: str
+    advice: str
+    updates: int
+    share: float | None
+    """Of all updates; None before the first."""
+    first: int | None
+    """Env steps when it was first raised."""
+    at_end: bool
+    """Whether it still held in the last tenth of the updates."""
+
+
+def read(events: Iterable[Event], history: History) -> tuple[Alert, ...]:
+    raised: dict[str, Event] = {}
+    first: dict[str, int] = {}
+    counts: dict[str, Event] = {}
+    for event in events:
+        kind, name = event.get("event"), text(event.get("id"))
+        steps = whole(event.get("env_steps"))
+        if kind == "resume" and steps is not None:
+            raised = {id: each for id, each in raised.items() if first.get(id, 0) <= steps}
+            first = {id: at for id, at in first.items() if at <= steps}
+            counts = {}
+        elif kind == "alert" and name:
+            raised[name] = event
+            if steps is not None:
+                first.setdefault(name, steps)
+        elif kind == "alerts":
+            counts = _counts(event.get("counts"))
+    ids = sorted({*raised, *counts, *history.alerts})
+    entries = {id: counts.get(id) or raised.get(id) or {} for id in ids}
+    return tuple(_alert(id, entry, first.get(id), history) for id, entry in entries.items())
+
+
+def _counts(written: Any) -> dict[str, Event]:
+    """What the run itself counted when it ended."""
+    entries = written if isinstance(written, list) else []
+    named = {text(each.get("id")): each for each in entries if isinstance(each, Mapping)}
+    return {name: each for name, each in named.items() if name}
+
+
+def _alert(id: str, entry: Event, first: int | None, history: History) -> Alert:
+    level, metric, saw, advice = (
+        text(entry.get(key)) for key in ("level", "metric", "saw", "advice")
+    )
+    held = history.alerts.get(id) or Held(0, 0, 0)
+    counted = whole(entry.get("updates"))
+    updates = held.updates if counted is None else counted
+    everything = history.updates
+    if first is None and held.updates:
+        first = whole(_steps_at(history, held.first_row))
+    return Alert(
+        id=id,
+        level=level,
+        metric=metric,
+        saw=saw,
+        advice=advice,
+        updates=updates,
+        share=_share(entry, updates, everything),
+        first=first,
+        at_end=held.updates > 0 and held.last_update >= _LATE * everything - 1,
+    )
+
+
+def _share(entry: Event, updates: int, everything: int) -> float | None:
+    counted = finite(entry.get("share"))
+    if counted is not None:
+        return counted
+    return min(1.0, updates / everything) if everything else None
+
+
+def _steps_at(history: History, row: int) -> int | None:
+    steps = history.column("env_steps")
+    value = float(steps[row]) if row < len(steps) else float("nan")
+    return int(value) if abs(value) < float("inf") else None

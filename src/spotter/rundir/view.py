@@ -1,0 +1,325 @@
+"""One run as every command, page and tool shows it: the one place where its numbers are derived.
+
+The command line, the report, the digest, the doctor, Studio and MCP present a `RunView`; none of
+them reads or computes these numbers itself. It reads when asked and never twice; `refresh` gives a
+new one. What cannot be read is left out and named in `problems`. No torch, no environments.
+"""
+
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from spotter import plugins
+from spotter.intervals import Interval
+from spotter.metrics import common
+from spotter.metrics.spec import Catalogue, MetricSpec
+from spotter.rundir import alerts, checkpoints, evaluations, identity, lineage, trained
+from spotter.rundir.alerts import Alert
+from spotter.rundir.checkpoints import Checkpoint
+from spotter.rundir.evaluations import Evaluations, Score
+from spotter.rundir.history import History
+from spotter.rundir.identity import Info
+from spotter.rundir.lines import last_record, read_lines
+from spotter.rundir.run import Run
+from spotter.rundir.values import finite, text, whole
+from spotter.types import UserError
+
+Event = Mapping[str, Any]
+
+_ABOUT: Final = ("interval", "episodes", "env_steps")
+"""What run.json says about a score beside its mean."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A score a run is judged by: of which weights, over how many episodes of which seeds."""
+
+    seeds: str
+    """`test`, or `eval` where only evaluations chose the weights; the best of many flatters."""
+    interval: Interval
+    env_steps: int | None
+    """Of the weights; None in older runs."""
+
+    @property
+    def mean(self) -> float:
+        return self.interval.mean
+
+    @property
+    def half(self) -> float | None:
+        """Of the 95 % confidence interval over episodes."""
+        return self.interval.half
+
+    @property
+    def episodes(self) -> int:
+        return self.interval.count
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a run may spend; None where there is no limit."""
+
+    env_steps: int | None
+    minutes: float | None
+
+
+@dataclass(frozen=True)
+class Change:
+    """A setting that changed on the way."""
+
+    setting: str
+    before: Any
+    after: Any
+    env_steps: int | None
+    why: str
+
+
+class RunView:
+    """One run at one moment; `UserError` if its folder holds no run."""
+
+    def __init__(self, run: Run, history: History | None = None) -> None:
+        self.run = run
+        self.info: Info = run.info()
+        """run.json, every field, as it is now."""
+        self._history = history
+        self._problems: dict[str, list[str]] = {}
+
+    def refresh(self) -> "RunView":
+        """The run as it is now; rows that were read are not read again."""
+        return RunView(self.run, self.history.refresh())
+
+    # --- files -----------------------------------------------------------------------------------
+
+    @cached_property
+    def history(self) -> History:
+        """Every metric as a column."""
+        return self._history or History(self.run.metrics_path).refresh()
+
+    @cached_property
+    def last_row(self) -> Mapping[str, Any]:
+        """The last line of metrics.jsonl, as it was written; empty before the first update."""
+        return last_record(self.run.metrics_path)
+
+    @cached_property
+    def events(self) -> tuple[Event, ...]:
+        return tuple(read_lines(self.run.events_path, self._problems_of("events")))
+
+    @cached_property
+    def config(self) -> Mapping[str, Any]:
+        """config.yaml as plain data; empty if it cannot be read."""
+        try:
+            return self.run.settings()
+        except (UserError, OSError, AssertionError) as error:
+            self._problems_of("config").append(f"config.yaml cannot be read: {error}")
+            return {}
+
+    @cached_property
+    def checkpoints(self) -> tuple[Checkpoint, ...]:
+        """Oldest first."""
+        return checkpoints.read(self.run.folder, self._problems_of("checkpoints"))
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """What its metrics mean. No module is imported for it that only this run names."""
+        algo = text(self.info["algo"])
+        own: tuple[MetricSpec, ...] = ()
+        if algo in plugins.names("algos") or algo in sys.modules:
+            try:
+                own = tuple(plugins.load("algos", algo).METRICS)
+            except (UserError, ImportError, AttributeError, TypeError):
+                own = ()
+        return Catalogue((*common.METRICS, *own))
+
+    def spec(self, key: str) -> MetricSpec:
+        return self.catalogue.find(key) or MetricSpec(key, "")
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """A sentence about each thing that could not be read; looks at every file."""
+        self.config, self.events, self.checkpoints  # noqa: B018  # read now, if not yet
+        parts = ("config", "events", "checkpoints")
+        found = [sentence for part in parts for sentence in self._problems_of(part)]
+        found += [*self._evaluations.problems, self.history.problem]
+        if self.steps_before is None:
+            found.append("how many env steps its ancestors were trained for is not known here")
+        return tuple(filter(None, found))
+
+    def _problems_of(self, part: str) -> list[str]:
+        return self._problems.setdefault(part, [])
+
+    # --- who and how far -------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        return self.run.id
+
+    @property
+    def status(self) -> str:
+        return text(self.info["status"])
+
+    @property
+    def env_steps(self) -> int:
+        return int(self.info["env_steps"])
+
+    @property
+    def updates(self) -> int:
+        return self.history.updates
+
+    @cached_property
+    def budget(self) -> Budget:
+        written = self.config.get("budget")
+        budget = written if isinstance(written, Mapping) else {}
+        return Budget(whole(budget.get("env_steps")), finite(budget.get("minutes")))
+
+    @property
+    def progress(self) -> float | None:
+        """Share of the budget that is spent; None without one."""
+        spent = []
+        if self.budget.env_steps:
+            spent.append(self.env_steps / self.budget.env_steps)
+        if self.budget.minutes:
+            spent.append(self.elapsed_s / (60 * self.budget.minutes))
+        return min(1.0, max(spent)) if spent else None
+
+    @property
+    def elapsed_s(self) -> float:
+        """How long it was trained; the pauses between sessions do not count."""
+        return identity.seconds(self.info)
+
+    @cached_property
+    def fps(self) -> float | None:
+        """Env steps per second of collecting and learning, as the last row has it."""
+        return self._last("time/fps")
+
+    @cached_property
+    def eta_s(self) -> float | None:
+        """Seconds until its budget is spent; None unless it trains."""
+        return self._last("time/eta_s") if self.status == "running" else None
+
+    def _last(self, key: str) -> float | None:
+        value = self.history.last(key)
+        return value if math.isfinite(value) and value >= 0 else None
+
+    # --- scores ----------------------------------------------------------------------------------
+
+    @cached_property
+    def _evaluations(self) -> Evaluations:
+        return evaluations.read(self.events)
+
+    @property
+    def evaluations(self) -> tuple[Score, ...]:
+        """Every one that belongs to the run, on seeds of all kinds, in the order they were made."""
+        return self._evaluations.scores
+
+    @cached_property
+    def threshold(self) -> float | None:
+        """The score that counts as solved."""
+        level = finite(self.info["threshold"])
+        env = self.config.get("env") if level is None else None
+        return finite(env.get("threshold")) if isinstance(env, Mapping) else level
+
+    @property
+    def solved(self) -> bool | None:
+        """Whether the weights it keeps reach the threshold on test seeds; None if not tested."""
+        solved = self.info["solved"]
+        return solved if isinstance(solved, bool) else None
+
+    @cached_property
+    def tested(self) -> Score | None:
+        """The evaluation on test seeds that its score is from."""
+        mean = self._written("score")
+        tests = [score for score in self.evaluations if score.is_test and score.mean == mean]
+        return tests[-1] if tests else None
+
+    @cached_property
+    def test(self) -> Judged | None:
+        """On test seeds."""
+        return self._judged("test", "score", self.tested)
+
+    @cached_property
+    def best(self) -> Judged | None:
+        """Of the weights that evaluations chose."""
+        mean = self._written("best")
+        found = [s for s in self.evaluations if s.seeds == "eval" and s.mean == mean]
+        return self._judged("eval", "best", found[0] if found else None)
+
+    @property
+    def score(self) -> Judged | None:
+        """What the run is judged by: its test, else its best evaluation."""
+        return self.test or self.best
+
+    @property
+    def last_score(self) -> float | None:
+        """Evaluation score of its last weights, where these are not the ones it keeps."""
+        return finite(self.info.get("last_score"))
+
+    def _written(self, name: str) -> float | None:
+        """Of run.json; not every number there can be compared."""
+        value = self.info[name]
+        return None if value is None or math.isnan(value) else float(value)
+
+    def _judged(self, seeds: str, name: str, found: Score | None) -> Judged | None:
+        mean = self._written(name)
+        if mean is None:
+            return None
+        half, episodes, at = (self.info.get(f"{name}_{of}") for of in _ABOUT)
+        if episodes is None and found:  # older versions wrote down the mean only
+            half, episodes, at = found.interval.half, found.episodes, found.env_steps
+        over = Interval(mean, finite(half), whole(episodes) or 0)
+        return Judged(seeds, over, whole(at))
+
+    @property
+    def steps_to_threshold(self) -> int | None:
+        """Env steps until an evaluation first reached the threshold."""
+        return whole(self.info["steps_to_threshold"])
+
+    @property
+    def train_steps_to_threshold(self) -> int | None:
+        """Env steps until the mean of the last training episodes first did."""
+        return whole(self.info["train_steps_to_threshold"])
+
+    @property
+    def total_steps_to_threshold(self) -> int | None:
+        """`steps_to_threshold` with the env steps of all ancestors."""
+        return whole(self.info["total_steps_to_threshold"])
+
+    # --- what happened ---------------------------------------------------------------------------
+
+    @cached_property
+    def alerts(self) -> tuple[Alert, ...]:
+        """Each once, sorted by id."""
+        return alerts.read(self.events, self.history)
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        """Settings that changed on the way, by a resume or by an alert, in the order they did."""
+        return tuple(_changes(self.events))
+
+    @cached_property
+    def changed(self) -> trained.Changed:
+        """Settings learning depends on that a resume changed, with their env steps."""
+        return trained.changed(self.info)
+
+    @property
+    def parent(self) -> Mapping[str, Any] | None:
+        """Where its first weights came from: {run, checkpoint, env_steps, …}."""
+        parent: Mapping[str, Any] | None = self.info["parent"]
+        return parent
+
+    @cached_property
+    def steps_before(self) -> int | None:
+        """Env steps of its ancestors, up to the checkpoints their children began with."""
+        return lineage.steps_before(self.run.folder.parent, self.parent)
+
+
+def _changes(events: Iterable[Event]) -> Iterator[Change]:
+    for event in events:
+        steps, why = whole(event.get("env_steps")), text(event.get("why"))
+        if event.get("event") == "change":
+            name = text(event.get("setting"))
+            yield Change(name, event.get("before"), event.get("after"), steps, why)
+        elif event.get("event") == "resume":
+            for name, (before, after) in trained.pairs(event).items():
+                yield Change(name, before, after, steps, why)
