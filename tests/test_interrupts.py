@@ -1,5 +1,6 @@
 """The first signal asks, the second insists; afterwards everything is as before."""
 
+import multiprocessing
 import os
 import signal
 import threading
@@ -7,7 +8,14 @@ import time
 
 import pytest
 
-from spotter.interrupts import Interrupts
+from spotter.interrupts import (
+    EXIT_CODES,
+    Interrupted,
+    Interrupts,
+    await_child,
+    check,
+    unless_closed,
+)
 
 
 def send(name):
@@ -15,21 +23,78 @@ def send(name):
     time.sleep(0.01)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="os.kill ends the process on Windows")
+posix = pytest.mark.skipif(os.name == "nt", reason="os.kill ends the process on Windows")
+
+
+@posix
 @pytest.mark.parametrize(("name", "reason"), [("SIGINT", "interrupted"), ("SIGTERM", "terminated")])
-def test_one_signal_asks_and_two_insist(name, reason):
+def test_one_signal_asks_and_two_insist(name, reason, monkeypatch):
+    monkeypatch.setattr("spotter.interrupts._SAME_REQUEST_S", 0.0)
     said = []
     before = signal.getsignal(signal.SIGINT)
     with Interrupts() as interrupts:
+        interrupts.begin()
         interrupts.on_request = said.append
         assert not interrupts.stopping()
         send(name)
         assert interrupts.stopping()
         assert interrupts.requested == reason
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(Interrupted) as caught:
             send(name)
+        assert caught.value.request == reason
+        send("SIGHUP")
     assert said == ["stopping after this update; once more to exit at once"]
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@posix
+def test_signals_that_come_together_are_one_request(monkeypatch):
+    """As from `timeout`, which signals the process and then its group."""
+    monkeypatch.setattr("spotter.interrupts._SAME_REQUEST_S", 600.0)
+    with Interrupts() as interrupts:
+        for name in ("SIGTERM", "SIGTERM", "SIGINT", "SIGHUP"):
+            send(name)
+        assert interrupts.requested == "terminated"
+
+
+@posix
+def test_a_closed_terminal_asks_unless_nohup_was_there_first():
+    with Interrupts() as interrupts:
+        send("SIGHUP")
+        assert interrupts.requested == "hangup"
+        assert EXIT_CODES["hangup"] == 128 + signal.SIGHUP
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Interrupts() as interrupts:
+            send("SIGHUP")
+            assert interrupts.requested is None
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@posix
+def test_before_anything_is_trained_a_signal_ends_it_where_it_waits():
+    here, there = multiprocessing.Pipe()
+    with Interrupts() as interrupts:
+        check()
+        there.send("ready")
+        await_child(here)
+        send("SIGTERM")
+        with pytest.raises(Interrupted, match="terminated"):
+            await_child(here)
+        with pytest.raises(Interrupted):
+            interrupts.begin()
+    check()
+
+
+def test_what_is_started_in_a_child_is_given_up_when_the_parent_closes_the_pipe():
+    here, there = multiprocessing.Pipe()
+    with unless_closed(there):
+        check()
+        here.close()
+        with pytest.raises(Interrupted):
+            check()
+    check()
 
 
 def test_other_threads_train_without_handlers():

@@ -16,6 +16,7 @@ from spotter.rundir.run import Run, all_runs, select
 from spotter.selection import read_candidate
 from spotter.training import train
 from spotter.types import UserError
+from spotter.video import FilmStopped
 
 
 def ran(make_config, env_id="CartPole-v1", **sections):
@@ -156,6 +157,30 @@ def test_films_are_made_when_asked(make_config, when, films):
         if event["event"] == "video":
             scores = [e["scores"] for e in run.events() if e["event"] == "evaluation"]
             assert any(event["score"] in each for each in scores), "it shows a scored episode"
+
+
+@pytest.mark.parametrize("when", ["end", "eval"])
+def test_what_a_film_shows_is_saved_before_it_is_made(make_config, monkeypatch, when):
+    seen = []
+
+    def save_video(folder, config, evaluation, *, best, stop):
+        run = Run(folder)
+        is_last = evaluation.env_steps == 640
+        assert run.info()["status"] == ("finished" if is_last or when == "end" else "running")
+        assert run.trainer(), "nobody else may go on with it meanwhile"
+        latest = checkpoint.read(checkpoint.find_in(run, "@latest"))
+        assert latest.env_steps == (640 if when == "end" else evaluation.env_steps)
+        seen.append(evaluation.env_steps)
+        raise KeyboardInterrupt if is_last or when == "end" else FilmStopped
+
+    monkeypatch.setattr("spotter.video.save_video", save_video)
+    settings = {"every_steps": 320, "episodes": 2, "stop_when_solved": False}
+    with pytest.raises(KeyboardInterrupt):
+        ran(make_config, eval=settings, video={"when": when})
+    run = select("@last")
+    assert run.info()["status"] == "finished", "whatever becomes of its film"
+    assert run.trainer() is None
+    assert len(seen) == (1 if when == "end" else 2)
 
 
 def test_an_environment_that_cannot_be_filmed_says_so_once(make_config):

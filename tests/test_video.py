@@ -17,7 +17,7 @@ from gymnasium import spaces as gs
 from spotter.config import EnvConfig, resolve
 from spotter.envs.make import make_vector
 from spotter.rundir.files import StorageError
-from spotter.video import CannotRender, action_names, film, save_video
+from spotter.video import CannotRender, FilmStopped, action_names, film, save_video
 from spotter.video.overlay import Canvas, Caption
 from spotter.video.replay import Camera
 from tests.envs.helpers import config
@@ -414,6 +414,7 @@ def test_a_runs_videos_are_found_by_step_and_by_being_best(tmp_path):
         "seed": 5,
         "score": score,
         "as_evaluated": True,
+        "cut": False,
         "evaluation_score": (score + 1000.0) / 2,
         "fps": 50.0,
         "frames": made.frames,
@@ -425,6 +426,27 @@ def test_a_runs_videos_are_found_by_step_and_by_being_best(tmp_path):
     assert json.loads((videos / "best.json").read_text()) == {"file": "step-000020224.mp4"}
     assert json.loads((videos / "step-000030000.json").read_text())["as_evaluated"] is False
     assert not [path for path in videos.iterdir() if path.name.startswith(".")]
+
+
+def test_a_film_of_a_long_episode_is_cut(tmp_path):
+    run = resolve("CartPole-v1:ppo", ["video.max_s=0.1"]).config
+    actions, score = played(run.env, seed=5)
+    made = save_video(tmp_path, run, Scored(1, (score,), (5,), (tuple(actions),)), best=True)
+    assert made.is_cut
+    assert made.score == 4.0, "what it shows"
+    assert made.frames == 5 + 25, "0.1 s at 50 a second, and the last one held"
+    beside = json.loads(made.path.with_suffix(".json").read_text())
+    assert (beside["cut"], beside["as_evaluated"]) == (True, None)
+    whole = film(run.env, 5, actions, tmp_path / "whole.mp4", max_s=(len(actions) + 1) / 50)
+    assert not whole.is_cut and whole.score == score
+
+
+def test_a_film_ends_at_once_when_asked_to_and_leaves_nothing(tmp_path):
+    asked = iter([False] * 3 + [True])
+    path = tmp_path / "film.mp4"
+    with pytest.raises(FilmStopped):
+        film(pictured(length=100), 1, [np.array(1)] * 100, path, stop=lambda: next(asked))
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_copy_that_failed_is_not_filmed(tmp_path):

@@ -8,7 +8,6 @@ at what strangers send you.
 
 import base64
 import contextlib
-import multiprocessing as mp
 import re
 from collections import deque
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spotter import packing
+from spotter import children, packing
 from spotter.config import RunConfig, validate
 from spotter.envs.layout import Layout, assemble
 from spotter.envs.make import Recipe
@@ -131,11 +130,7 @@ def replay(box: Path, timeout_s: float = 30.0, say: Callable[[str], None] = prin
     fault = read(box).fault
     if fault.tape is None or not (fault.tape.start or fault.tape.seed is not None):
         raise UserError(f"{box} holds no tape: nobody knows what led to this failure")
-    context = mp.get_context("spawn")
-    here, there = context.Pipe()
-    child = context.Process(target=_play, args=(there, str(box)), daemon=True)
-    child.start()
-    there.close()
+    child, here = children.start(_play, str(box))
     last: deque[str] = deque(maxlen=_SHOWN)
     try:
         seen, step = _follow(here, child, timeout_s, last)

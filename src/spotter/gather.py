@@ -6,8 +6,6 @@ Python would wait for each other; one that torch computes acts in a thread, on a
 weights, and on a GPU in a stream of its own.
 """
 
-import multiprocessing
-import signal
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from spotter import streams
+from spotter import children, interrupts, streams
 from spotter.config import RunConfig
 from spotter.envs.slices import EnvError
 from spotter.envs.vector import Note
@@ -232,15 +230,12 @@ class InProcess(Ahead):
     def __init__(self, training: "Training", after_env_steps: int) -> None:
         super().__init__(training)
         self._faults: list[Fault] = []
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
         data = training.config.as_data()
-        self._process = context.Process(
-            target=_serve, args=(theirs, data, after_env_steps), name="spotter-ahead"
+        self._process, self._pipe = children.start(
+            _serve, data, after_env_steps, name="spotter-ahead", daemon=False
         )
-        self._process.start()
-        theirs.close()
         try:
+            interrupts.await_child(self._pipe)
             self._answer()
         except BaseException:
             self.close()
@@ -295,17 +290,13 @@ class InProcess(Ahead):
 
     def close(self) -> None:
         self._pipe.close()  # which tells it
-        self._process.join(_PATIENCE_S)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
+        children.end([self._process], _PATIENCE_S)
 
 
 def _serve(pipe: Connection, data: Mapping[str, Any], after_env_steps: int) -> None:
     """Body of the process that collects ahead."""
     from spotter.training import Training
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # its parent is the one to be asked
     training = None
     notes: list[str] = []
 
@@ -313,11 +304,13 @@ def _serve(pipe: Connection, data: Mapping[str, Any], after_env_steps: int) -> N
         pipe.send((how, answer, training.take_faults() if training else [], list(notes)))
         notes.clear()
 
-    with suppress(EOFError, ConnectionError):
+    with suppress(EOFError, ConnectionError, interrupts.Interrupted):
         try:
             config = _alone(data)
             streams.seed_all(config.seed)
-            with Training(config, after_env_steps) as training:
+            with interrupts.unless_closed(pipe):
+                training = Training(config, after_env_steps)
+            with training:
                 training.listen(notes.append)
                 tell("ready", None)
                 while True:

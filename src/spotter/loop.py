@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _TEST_S: Final = 60.0
 """How long the last test may take at least, once the budget of minutes is spent."""
 
-Reason = Literal["solved", "budget", "interrupted", "terminated", "alert"]
+Reason = Literal["solved", "budget", "interrupted", "terminated", "hangup", "alert"]
 
 
 @dataclass
@@ -56,6 +56,7 @@ class Loop:
     """The same, for the final test."""
     _best: Evaluation | None = None
     _can_film: bool = True
+    _unfilmed: list[tuple[Evaluation, bool]] = field(default_factory=list)
     _saved_at: float = field(default_factory=monotonic)
 
     def __post_init__(self) -> None:
@@ -81,7 +82,6 @@ class Loop:
             self.reason = self.interrupts.requested or self.reason
         self.save()
         self._write_results()
-        self._film_the_best()
 
     def _run_missed_evaluation(self) -> None:
         """A resumed run first makes the evaluation that a stop prevented."""
@@ -134,6 +134,8 @@ class Loop:
             self.save(awaits_score=awaits_score, pin=next(filter(None, pins), ""))
         self._write_results()
         self.reason = self.reason or self.interrupts.requested
+        if self.reason is None and not self._is_spent():  # else after the end is written
+            self._film_waiting()
 
     def _is_due(self, env_steps: int) -> bool:
         if env_steps < self.next_evaluation:
@@ -212,7 +214,7 @@ class Loop:
     def _film_if_due(self, scored: Scored) -> None:
         when, evaluation = self.training.config.video.when, scored.candidate.evaluation
         if evaluation and (when == "eval" or (when == "best" and scored.is_best)):
-            self._film(evaluation, scored.is_best)
+            self._unfilmed.append((evaluation, scored.is_best))
 
     def _final_test(self) -> bool:
         """The last weights are candidates as well; the best of all is tested. False on a stop."""
@@ -338,25 +340,38 @@ class Loop:
             data = {"text": fault.text, "kind": fault.kind, "copy": fault.copy}
             self.recorder.event("fault", data | {"folder": str(folder) if folder else None})
 
-    def _film_the_best(self) -> None:
-        if self.interrupts.stopping():
-            return  # whoever stops a run wants it to end
+    def film(self) -> None:
+        """What is left to film at the end; the run is saved and its end is written before."""
         if self.training.config.video.when == "end" and self._best:
-            self._film(self._best, True)
+            self._unfilmed.append((self._best, True))
+        self._film_waiting()
+
+    def _film_waiting(self) -> None:
+        for evaluation, is_best in self._unfilmed:
+            if not self.interrupts.stopping():
+                self._film(evaluation, is_best)
+        self._unfilmed.clear()
 
     def _film(self, evaluation: Evaluation, is_best: bool) -> None:
         if self.run is None or not self._can_film:
             return
-        from spotter.video import CannotRender, save_video  # the encoder is loaded when needed
+        # the encoder is loaded when needed
+        from spotter.video import CannotRender, FilmStopped, save_video
 
+        config, stop = self.training.config, self.interrupts.stopping
         try:
             with self._pause("filming an episode"):
-                film = save_video(self.run.folder, self.training.config, evaluation, best=is_best)
+                film = save_video(self.run.folder, config, evaluation, best=is_best, stop=stop)
         except CannotRender as error:
             self._can_film = False
             self.recorder.note(f"no videos: {error}")
             return
-        if film.score not in evaluation.scores:
+        except FilmStopped:
+            self.recorder.note("the video was not finished: asked to stop")
+            return
+        if film.is_cut:
+            self.recorder.note(f"the video shows the first {film.seconds:.0f} s (video.max_s)")
+        elif film.score not in evaluation.scores:
             self.recorder.note(
                 f"the video shows a score of {film.score:g}, which is none of the evaluation's: "
                 "this environment does not repeat itself under one seed"

@@ -1,11 +1,15 @@
-"""What a run stores about the weights it scored: certificates, the best pointer, run.json."""
+"""What a run stores about its scores and its end: certificates, the best pointer, run.json."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from spotter.checkpoint import Keeper
+from spotter.interrupts import Interrupted
 from spotter.recorder import evaluation_metrics
 from spotter.rundir.run import Run
 from spotter.selection import Candidate, Scored
+from spotter.types import UserError
 
 
 def write(run: Run, keeper: Keeper, scored: Scored, late: bool) -> None:
@@ -47,3 +51,27 @@ def confirmation(scored: Scored) -> dict[str, Any] | None:
         "against_episodes": rival.interval.count,
         "replaced": scored.is_best,
     }
+
+
+@contextmanager
+def outcome(run: Run | None) -> Iterator[None]:
+    """A run that dies of an error says so, if there is still room to write."""
+    try:
+        yield
+    except BaseException as error:
+        if run:
+            with suppress(OSError, UserError):
+                if run.info()["status"] == "running":  # else its end is written already
+                    run.write_end(*_failure(error))
+        raise
+    finally:
+        if run:
+            run.release()
+
+
+def _failure(error: BaseException) -> tuple[str, str]:
+    """Status and reason of a run that an error ended."""
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted", error.request if isinstance(error, Interrupted) else "interrupted"
+    first = next(iter(str(error).splitlines()), "")
+    return "failed", f"{type(error).__name__}: {first}"

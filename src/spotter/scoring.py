@@ -6,19 +6,19 @@ however early it arrived, and training waits for one that is late.
 """
 
 import contextlib
-import multiprocessing as mp
 import os
-import signal
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from multiprocessing.connection import Connection
-from typing import Any, Protocol, Self
+from multiprocessing.process import BaseProcess
+from typing import Any, Final, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from spotter import children
 from spotter.config import RunConfig, validate
 from spotter.config.overrides import merge
 from spotter.envs.base import threshold
@@ -28,6 +28,8 @@ from spotter.evaluate import Stopped
 from spotter.nets.actor_critic import Policy
 from spotter.selection import Candidate, Scored, Selection, Weights
 from spotter.types import Spaces, UserError
+
+_PATIENCE_S: Final = 1.0
 
 
 class Scorer(Protocol):
@@ -118,7 +120,7 @@ class Async:
 
     def __init__(self, config: RunConfig, spaces: Spaces, stop: Callable[[], bool]) -> None:
         self._config, self._spaces, self._stop = config, spaces, stop
-        self._process: mp.process.BaseProcess | None = None
+        self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
         self._under_way: Candidate | None = None
         self._best: Candidate | None = None
@@ -168,13 +170,7 @@ class Async:
 
     def _send(self, *message: Any) -> None:
         if self._pipe is None:
-            context = mp.get_context("spawn")
-            self._pipe, there = context.Pipe()
-            data = (self._config.as_data(), self._spaces)
-            process = context.Process(target=_work, args=(there, *data), daemon=True)
-            process.start()
-            self._process = process
-            there.close()
+            self._process, self._pipe = children.start(_work, self._config.as_data(), self._spaces)
         # a process that is gone says so when its answer is due
         with contextlib.suppress(ConnectionError):
             self._pipe.send(message)
@@ -215,10 +211,8 @@ class Async:
     def __exit__(self, *exception: object) -> None:
         if self._process is not None and self._pipe is not None:
             self._pipe.close()
-            self._process.join(timeout=1)
-            if self._process.is_alive():  # in the middle of an evaluation that is not needed
-                self._process.terminate()
-                self._process.join()
+            # it may be in the middle of an evaluation whose result is not wanted any more
+            children.end([self._process], _PATIENCE_S)
 
 
 # --- the worker ----------------------------------------------------------------------------------
@@ -240,8 +234,7 @@ def _packed(candidate: Candidate) -> tuple[Candidate, Arrays]:
 
 
 def _work(pipe: Connection, data: Mapping[str, Any], spaces: Spaces) -> None:
-    """Body of the evaluation process; it ends with its parent and leaves interrupts to it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Body of the evaluation process."""
     with contextlib.suppress(AttributeError, OSError):
         os.nice(5)  # training goes first where cores are scarce
     torch.set_num_threads(1)

@@ -6,7 +6,7 @@ when solved, spent or asked to. A run can be left after any update and continued
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from multiprocessing import current_process
@@ -16,7 +16,17 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from spotter import checkpoint, devices, diagnosis, gather, plugins, seeding, streams, summary
+from spotter import (
+    checkpoint,
+    devices,
+    diagnosis,
+    gather,
+    plugins,
+    results,
+    seeding,
+    streams,
+    summary,
+)
 from spotter.algos.base import Algorithm, settings_used
 from spotter.checkpoint import Keeper
 from spotter.collector import Collector
@@ -225,15 +235,15 @@ def train(
     interventions = Interventions(config, catalogue)
     start_at = origin.saved.env_steps if isinstance(origin, Resume) else 0
     streams.seed_all(config.seed)
-    with ExitStack() as stack:
-        interrupts = stack.enter_context(Interrupts())
+    with Interrupts() as interrupts, ExitStack() as at_last, ExitStack() as stack:
         training = stack.enter_context(Training(config, start_at))
         scorer = make_scorer(config, training.policy, interrupts.stopping)
         stack.enter_context(scorer)
         grade = resume_grade(config.env, config.reward, training.backend.name)
         notes = [*_copies_warning(config), *_set_out(training, interventions, origin, grade)]
+        interrupts.begin()
         run = new_run() if new_run else None
-        stack.enter_context(_outcome(run))
+        stack.enter_context(results.outcome(run))
         if run:
             run.update(resume_grade=asdict(grade))
             sinks = [*sinks, Jsonl(run), Log(run)]
@@ -253,7 +263,12 @@ def train(
         _take_up(loop, origin)
         loop.go()
         recorder.ending = ending = _ending(loop)
-    return _result(loop, ending, perf_counter() - began)
+        result = _result(loop, perf_counter() - began)
+        if run:
+            _write_end(run, loop, ending)
+            loop.film()
+            at_last.callback(write_report, run)  # when every sink has written its end
+    return result
 
 
 def _refuse_in_a_child() -> None:
@@ -342,20 +357,21 @@ def _ending(loop: Loop) -> Ending:
     )
 
 
-def _result(loop: Loop, ending: Ending, seconds: float) -> Result:
+def _write_end(run: Run, loop: Loop, ending: Ending) -> None:
+    run.write_end(
+        "interrupted" if ending.reason in EXIT_CODES else "finished",
+        reason=ending.reason,
+        env_steps=ending.env_steps,
+        vector_steps=loop.training.vector_steps,
+        last_score=ending.last.mean if ending.last else None,
+        train_steps_to_threshold=loop.recorder.train_steps_to_threshold,
+    )
+
+
+def _result(loop: Loop, seconds: float) -> Result:
     training, best = loop.training, loop.scorer.best
     if best is not None:
         training.policy.load_state_dict(best.weights)
-    if loop.run:
-        loop.run.finish(
-            "interrupted" if ending.reason in EXIT_CODES else "finished",
-            reason=ending.reason,
-            env_steps=training.env_steps,
-            vector_steps=training.vector_steps,
-            last_score=ending.last.mean if ending.last else None,
-            train_steps_to_threshold=loop.recorder.train_steps_to_threshold,
-        )
-        write_report(loop.run)
     assert loop.reason is not None
     return Result(
         config=training.config,
@@ -366,21 +382,6 @@ def _result(loop: Loop, ending: Ending, seconds: float) -> Result:
         env_steps=training.env_steps,
         seconds=seconds,
     )
-
-
-@contextmanager
-def _outcome(run: Run | None) -> Iterator[None]:
-    """A run that dies of an error says so, if there is still room to write."""
-    try:
-        yield
-    except BaseException as error:
-        if run:
-            at_once = isinstance(error, KeyboardInterrupt)
-            first = next(iter(str(error).splitlines()), "")
-            reason = "interrupted" if at_once else f"{type(error).__name__}: {first}"
-            with suppress(OSError, UserError):
-                run.finish("interrupted" if at_once else "failed", reason=reason)
-        raise
 
 
 def _copies_warning(config: RunConfig) -> Iterator[str]:

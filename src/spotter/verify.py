@@ -8,6 +8,7 @@ compared; only times may differ.
 """
 
 import csv
+import json
 import math
 import os
 import shutil
@@ -22,7 +23,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from spotter import checkpoint
+from spotter import checkpoint, children
 from spotter.checkpoint import Saved
 from spotter.config import RunConfig, recipes, validate
 from spotter.config.dump import to_yaml
@@ -158,7 +159,8 @@ def _train(home: Path, until: int | None = None) -> None:
     Where the budget ends before that update, so does the process.
     """
     environment = {**os.environ, FOLDER_VARIABLE: str(home)}
-    command = [sys.executable, "-m", "spotter.verify", str(home / "config.yaml")]
+    words = [str(home / "config.yaml"), json.dumps(children.this_process())]
+    command = [sys.executable, "-m", "spotter.verify", *words]
     command += [] if until is None else [str(until)]
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, encoding="utf-8", check=False
@@ -273,8 +275,9 @@ def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and (a == b or (a != a and b != b))
 
 
-def _child(config_file: str, until: str = "") -> None:
+def _child(config_file: str, parent: str, until: str = "") -> None:
     """Train, or resume the run that is there, until killed by our own hand."""
+    children.end_with_parent(children.Parent(*json.loads(parent)))
     config = validate(recipes.plain(recipes.read(Path(config_file)).data))
     runs = all_runs()
     saved = runs and (runs[0].folder / "checkpoints" / "latest.json").exists()

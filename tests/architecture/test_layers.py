@@ -7,7 +7,7 @@ from tests.architecture.source import Module, at_import, imports, modules, part_
 
 LAYERS = {
     0: "types metrics functional schedules seeding distributed packing versions interrupts streams "
-    "intervals machine",
+    "intervals machine children",
     1: "config plugins door",
     2: "envs nets",
     3: "rollout collector rewards optim fast predict diagnosis transfer devices",

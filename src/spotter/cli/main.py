@@ -1,8 +1,8 @@
 """`spotter`: the commands, and what becomes of errors.
 
 A user's mistake is one sentence on stderr and exit code 2; a failing environment or disk is 1; an
-interrupt is 130; a reader that goes away is 141. Everything heavy is imported inside the commands,
-so that `spotter --help` is instant.
+interrupt is 130, SIGTERM 143, SIGHUP 129; a reader that goes away is 141. Everything heavy is
+imported inside the commands, so that `spotter --help` is instant.
 """
 
 import atexit

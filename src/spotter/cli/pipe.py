@@ -10,7 +10,8 @@ import sys
 from typing import Any, Final, TextIO
 
 READER_GONE: Final = 141  # what shells call the end by SIGPIPE
-_GONE: Final = (errno.EPIPE, errno.EINVAL) if os.name == "nt" else (errno.EPIPE,)
+_GONE: Final = (errno.EPIPE, errno.EINVAL if os.name == "nt" else errno.EIO)
+"""A closed pipe; a closed terminal."""
 
 
 class _Raw(io.FileIO):
@@ -41,8 +42,10 @@ def watch() -> None:
 
 
 def _watched(stream: TextIO | None) -> Any:
-    if not isinstance(stream, io.TextIOWrapper) or stream.isatty():
+    if not isinstance(stream, io.TextIOWrapper):
         return stream
+    if os.name == "nt" and stream.isatty():
+        return stream  # a console there is no file, and does not go away before the process does
     stream.flush()
     return io.TextIOWrapper(
         io.BufferedWriter(_Raw(stream.fileno(), "wb", closefd=False)),

@@ -9,6 +9,7 @@ import typer
 
 from spotter.cli import pipe
 from spotter.cli.words import count, duration, number
+from spotter.interrupts import EXIT_CODES, Interrupted, exit_at_once
 from spotter.types import UserError
 
 if TYPE_CHECKING:
@@ -102,28 +103,34 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", help="Only the verdict at the end.")] = False,
     no_save: Annotated[bool, typer.Option("--no-save", help="Leave no run folder.")] = False,
 ) -> None:
-    """Train until solved, out of budget, or interrupted."""
+    """Train until solved, out of budget, or interrupted.
+
+    Ctrl-C, SIGTERM and SIGHUP finish the update, save, and exit with 130, 143 and 129.
+    """
     pipe.go_on()
-    settings = _with_seed(overrides or [], seed)
-    if resume is not None:
-        _refuse_with_resume(
-            {
-                "--algo": algo,
-                "--from": source,
-                "--no-save": no_save,
-                "--fresh-optimizer": fresh_optimizer,
-                "--seed": seed,
-            }
-        )
-        plan = _resumed(resume, [address, *settings] if address else settings, why)
-    elif address is None:
-        raise UserError("say what to train, e.g. spotter train CartPole-v1:ppo (see spotter list)")
-    else:
-        plan = _fresh(address, settings, algo, source, fresh_optimizer, why)
+    with exit_at_once():  # nothing has begun: no need to wait until everything is loaded
+        settings = _with_seed(overrides or [], seed)
+        if resume is not None:
+            _refuse_with_resume(
+                {
+                    "--algo": algo,
+                    "--from": source,
+                    "--no-save": no_save,
+                    "--fresh-optimizer": fresh_optimizer,
+                    "--seed": seed,
+                }
+            )
+            plan = _resumed(resume, [address, *settings] if address else settings, why)
+        elif address is None:
+            raise UserError(
+                "say what to train, e.g. spotter train CartPole-v1:ppo (see spotter list)"
+            )
+        else:
+            plan = _fresh(address, settings, algo, source, fresh_optimizer, why)
+        if not verify:
+            _train(plan, quiet, no_save)
     if verify:
         _verify(plan)
-        return
-    _train(plan, quiet, no_save)
 
 
 @dataclass(frozen=True)
@@ -181,12 +188,15 @@ def _refuse_with_resume(given: Mapping[str, object]) -> None:
 
 
 def _train(plan: Plan, quiet: bool, no_save: bool) -> None:
-    from spotter.interrupts import EXIT_CODES
     from spotter.sinks.console import Console
     from spotter.training import train
 
     sinks = () if quiet else (Console(),)
-    result = train(plan.config, sinks, None if no_save else plan.new_run, plan.origin)
+    try:
+        result = train(plan.config, sinks, None if no_save else plan.new_run, plan.origin)
+    except Interrupted as stop:
+        print(f"spotter: {stop.request}", file=sys.stderr)
+        sys.exit(EXIT_CODES[stop.request])
     if quiet or not sys.stdout.isatty():  # on a terminal, the box has said it all
         typer.echo(verdict(plan.address, result, plan.config.eval.episodes))
     if quiet and result.run is not None:

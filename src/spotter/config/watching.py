@@ -63,6 +63,9 @@ class VideoConfig(Settings):
     when: Literal["end", "best", "eval"] | None = Field(
         "end", description="end: the best policy; best: each new best; eval: every evaluation."
     )
+    max_s: float | None = Field(
+        120.0, gt=0, description="Longest video in seconds; longer episodes are cut. null: any."
+    )
 
 
 class AlertsConfig(Settings):

@@ -37,9 +37,10 @@ _REASONS: Final = {
     "budget": "budget spent",
     "interrupted": "interrupted by the user",
     "terminated": "asked to stop by the system",
+    "hangup": "the terminal was closed",
     "alert": "an alert asked for it (alerts.actions)",
 }
-_ASKED: Final = ("interrupted", "terminated")
+_ASKED: Final = ("interrupted", "terminated", "hangup")
 _LEAST_WANTED: Final = ("std", "min", "mean", "max")
 _SPARKLINE: Final = 32
 _GAP: Final = 3

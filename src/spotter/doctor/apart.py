@@ -9,9 +9,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+from spotter import children
 
 
 class Failed(Exception):  # noqa: N818 - an outcome, not a mistake of ours
@@ -19,10 +21,11 @@ class Failed(Exception):  # noqa: N818 - an outcome, not a mistake of ours
 
 
 def ask(module: str, task: Mapping[str, Any], timeout_s: float) -> Any:
-    """What `python -m module TASK FILE` writes into FILE, as plain data; `Failed` if nothing."""
+    """What `answer` in that module finds, as plain data; `Failed` if nothing."""
     with tempfile.TemporaryDirectory(prefix="spotter-doctor-") as place:
         answer = Path(place) / "answer.json"
-        command = [sys.executable, "-P", "-m", module, json.dumps(task), str(answer)]
+        words = [json.dumps(task), str(answer), json.dumps(children.this_process())]
+        command = [sys.executable, "-P", "-m", module, *words]
         paths = [entry or str(Path.cwd()) for entry in sys.path]  # where the caller's code lies
         around = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         try:
@@ -46,6 +49,8 @@ def _ending(code: int) -> str:
         return f"was killed by signal {-code}"
 
 
-def write(answer: Any, path: str) -> None:
-    """Hand the answer over."""
-    Path(path).write_text(json.dumps(answer), encoding="utf-8")
+def answer(answer_to: Callable[[Any], Any]) -> None:
+    """In the process: answer what was asked; it ends when whoever asked does."""
+    task, path, parent = sys.argv[1:]
+    children.end_with_parent(children.Parent(*json.loads(parent)))
+    Path(path).write_text(json.dumps(answer_to(json.loads(task))), encoding="utf-8")

@@ -5,10 +5,8 @@ then, not the end of the examination, and no family's libraries are loaded into 
 """
 
 import importlib.metadata
-import json
 import platform
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from types import ModuleType
@@ -291,4 +289,4 @@ def _version(package: str) -> str:
 
 
 if __name__ == "__main__":
-    apart.write(asdict(examine(json.loads(sys.argv[1]))), sys.argv[2])
+    apart.answer(lambda task: asdict(examine(task)))

@@ -4,8 +4,6 @@ Asked from outside it runs in a process of its own. Random play shows whether ac
 work, numbers have a sensible size, and whether the threshold can be reached at all.
 """
 
-import json
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, Final
@@ -165,5 +163,4 @@ def _reach(env: EnvConfig, threshold: float | None) -> Found | None:
 
 
 if __name__ == "__main__":
-    noticed = look(json.loads(sys.argv[1]))
-    apart.write([(name, asdict(found)) for name, found in noticed], sys.argv[2])
+    apart.answer(lambda task: [(name, asdict(found)) for name, found in look(task)])

@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.error import Error
 from gymnasium.wrappers import TimeLimit
 
-from spotter import machine, plugins
+from spotter import interrupts, machine, plugins
 from spotter.config import EnvConfig, RewardConfig, SignalConfig
 from spotter.envs import contract, native, pool
 from spotter.envs.base import Env, family, registered_spec
@@ -49,6 +49,7 @@ class Recipe:
 
     def build(self) -> Copy:
         """Bare environment, meter and signals, then wrappers from the innermost outwards."""
+        interrupts.check()
         env = self.env if self.training else self.env.as_played()
         bare = family(env).make(env, self.render)
         contract.check_spaces(bare)

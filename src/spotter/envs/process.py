@@ -1,23 +1,24 @@
 """Worker processes, several copies each, over one block of shared memory.
 
-Workers are spawned (the same on Linux, macOS and Windows), run one thread, ignore Ctrl-C (the
-parent decides what an interrupt means) and end with their parent. Actions and results never
+Workers are spawned (the same on Linux, macOS and Windows), run one thread, leave signals to their
+parent and end with it (see children.py). Actions and results never
 travel through pipes; a one-byte command and the finished episodes do. A worker that dies or hangs
 is replaced by a fresh one, and the step is lost for all of its copies.
 """
 
 import contextlib
-import multiprocessing as mp
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from typing import Any, Final, Literal, Self
 
 import cloudpickle
 import numpy as np
 import numpy.typing as npt
 
+from spotter import children, interrupts
 from spotter.envs.layout import Layout, assemble
 from spotter.envs.logbook import Event, Logbook, next_seed
 from spotter.envs.slices import ACTIVITIES, BUILD, Bools, Buffers, Copy, EnvError, report
@@ -30,6 +31,8 @@ from spotter.types import Episode, Fault, Tape, UserError
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _STARTING: Final = -2  # where a worker is before it has loaded anything
 _NOBODY: Final = -1
+_PATIENCE_S: Final = 5.0  # for workers that were asked to end
+_PATIENCE_AT_START_S: Final = 0.5  # those that are still loading do not hear it
 
 
 class _Gone(Exception):  # noqa: N818 - an answer, if a silent one
@@ -58,7 +61,8 @@ class ProcessVector:
         self.spaces = layout.spaces
         self.signal_kinds = layout.kinds
         self.note: Note | None = None
-        self._memory = Block(create=True, size=size(layout, count))
+        children.start_tracker()
+        self._memory = Block.new(size(layout, count))
         arrays = views(layout, count, self._memory)
         self.buffers = assemble(arrays)
         self._active, self._at = arrays["active"], arrays["at"]
@@ -67,7 +71,7 @@ class ProcessVector:
         self._recipe = cloudpickle.dumps((build, layout, count, known_names))
         bounds = np.linspace(0, count, min(workers, count) + 1).astype(int)
         self._bounds = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
-        self._workers: list[mp.process.BaseProcess] = []
+        self._workers: list[BaseProcess] = []
         self._pipes: list[Connection] = []
         self._calls, self._waiting_for = 0, _NOBODY
         self._hung: set[int] = set()
@@ -76,15 +80,17 @@ class ProcessVector:
         try:
             self._start()
         except BaseException:
-            self.close()
+            self.close(_PATIENCE_AT_START_S)
             raise
 
     def _start(self) -> None:
         for index in range(len(self._bounds)):
+            interrupts.check()
             worker, pipe = self._spawn(index)
             self._workers.append(worker)
             self._pipes.append(pipe)
         for index in range(len(self._workers)):
+            interrupts.await_child(self._pipes[index])
             try:
                 self._receive(index)
             except _Gone as gone:
@@ -93,21 +99,12 @@ class ProcessVector:
                     'must stand under `if __name__ == "__main__":`'
                 ) from gone
 
-    def _spawn(self, index: int) -> tuple[mp.process.BaseProcess, Connection]:
+    def _spawn(self, index: int) -> tuple[BaseProcess, Connection]:
         start, stop = self._bounds[index]
-        context = mp.get_context("spawn")
-        here, there = context.Pipe()
         left = max(0, self._restarts - self._logbook.failures)
         self._at[start] = (_STARTING, BUILD, 0)
         with _one_thread():
-            worker = context.Process(
-                target=work,
-                args=(there, self._recipe, self._memory.name, start, stop, left),
-                daemon=True,
-            )
-            worker.start()
-        there.close()
-        return worker, here
+            return children.start(work, self._recipe, self._memory.name, start, stop, left)
 
     def reset(self, seeds: Sequence[int]) -> Buffers:
         self._ask("reset", [list(seeds[start:stop]) for start, stop in self._bounds])
@@ -247,21 +244,19 @@ class ProcessVector:
         self._workers[index].join()
         self._hung.discard(index)
 
-    def close(self) -> None:
+    def close(self, patience_s: float = _PATIENCE_S) -> None:
         if self._watchdog is not None:
             self._watchdog.stop()
         for pipe in self._pipes:
             with contextlib.suppress(OSError):
                 pipe.send(("close", None))
-        for worker in self._workers:
-            worker.join(timeout=5)
-            if worker.is_alive():
-                worker.terminate()
-                worker.join()
-        for pipe in self._pipes:
-            pipe.close()
-        self._pipes, self._workers = [], []
-        self._release()
+        try:
+            children.end(self._workers, patience_s)
+        finally:
+            for pipe in self._pipes:
+                pipe.close()
+            self._pipes, self._workers = [], []
+            self._release()
 
     def _release(self) -> None:
         """Views must go before the memory they look into."""

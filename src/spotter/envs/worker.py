@@ -2,11 +2,11 @@
 
 import contextlib
 import os
-import signal
+import secrets
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import cloudpickle
 import numpy as np
@@ -22,6 +22,11 @@ _ALIGN: Final = 64
 
 class Block(SharedMemory):
     """Shared memory that stays mapped while somebody still holds a view of it."""
+
+    @classmethod
+    def new(cls, size: int) -> Self:
+        """Its name says which process made it."""
+        return cls(f"spotter-{os.getpid()}-{secrets.token_hex(4)}", create=True, size=size)
 
     def close(self) -> None:
         with contextlib.suppress(BufferError):
@@ -54,7 +59,6 @@ def work(
     pipe: Connection, recipe: bytes, memory_name: str, start: int, stop: int, restarts: int
 ) -> None:
     """Body of a worker process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     memory = lanes = None
     try:
         build, layout, count, names = cloudpickle.loads(recipe)

@@ -9,10 +9,8 @@ import asyncio
 import atexit
 import importlib
 import itertools
-import multiprocessing
 import os
 import queue
-import signal
 import threading
 import traceback
 from collections.abc import Callable
@@ -20,11 +18,14 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
+from spotter import children
 from spotter.types import UserError
 
 _PACKAGE: Final = "spotter."
+_PATIENCE_S: Final = 2.0
 _CRASHED: Final = "the worker process ended in the middle of this; try again"
 
 
@@ -50,7 +51,7 @@ class Worker:
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._pipe: Connection | None = None
-        self._process: multiprocessing.process.BaseProcess | None = None
+        self._process: BaseProcess | None = None
         self._jobs: dict[int, _Job] = {}
         atexit.register(self.close)  # also where the server is made to end at once
 
@@ -91,9 +92,7 @@ class Worker:
         if pipe is not None:
             pipe.close()
         if process is not None:
-            process.join(timeout=2)
-            if process.is_alive():
-                process.kill()
+            children.end([process], _PATIENCE_S)
 
     def _submit(
         self, name: str, kwargs: dict[str, Any], report: Callable[[Any], None] | None
@@ -111,14 +110,9 @@ class Worker:
 
     def _start(self) -> None:
         # spawn, on every system: the server has threads, and torch wants a fresh process
-        spawn = multiprocessing.get_context("spawn")
-        ours, theirs = spawn.Pipe()
         # not a daemon: an environment may want processes of its own
-        process = spawn.Process(target=_serve, args=(theirs,), name="spotter-worker")
-        process.start()
-        theirs.close()  # so that either side hears of the other's end
-        self._pipe, self._process = ours, process
-        threading.Thread(target=self._listen, args=(ours,), daemon=True).start()
+        self._process, self._pipe = children.start(_serve, name="spotter-worker", daemon=False)
+        threading.Thread(target=self._listen, args=(self._pipe,), daemon=True).start()
 
     def _listen(self, pipe: Connection) -> None:
         with suppress(EOFError, OSError):
@@ -169,8 +163,6 @@ def _error(is_users: bool, sentence: str, details: str) -> Exception:
 
 def _serve(pipe: Connection) -> None:
     """Run jobs until the other side is gone."""
-    with suppress(ValueError, OSError):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's business
     jobs: queue.SimpleQueue[tuple[int, str, dict[str, Any], bool]] = queue.SimpleQueue()
     cancelled: set[int] = set()
     threading.Thread(target=_receive, args=(pipe, jobs, cancelled), daemon=True).start()

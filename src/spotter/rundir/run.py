@@ -221,12 +221,19 @@ class Run:
             self.update(**identity.reached(self.folder, info, env_steps))
 
     def finish(self, status: str, **fields: Any) -> None:
-        """The last word of a session: everything is on the disk, and others may have the run."""
+        """The last word of a session, after which others may have the run."""
+        self.write_end(status, **fields)
+        self.release()
+
+    def write_end(self, status: str, reason: str | None = None, **fields: Any) -> None:
+        """Everything is on the disk, and says how it ended; this process still holds the run."""
         for path in (self.metrics_path, self.events_path):
             with suppress(OSError):
                 sync(path)
         now = identity.now()
-        self.update(status=status, heartbeat=now, ended=now, **fields)
+        self.update(status=status, reason=reason, heartbeat=now, ended=now, **fields)
+
+    def release(self) -> None:
         lock.release(self.folder)
         _last_written.pop(self.folder, None)
 

@@ -9,7 +9,6 @@ ends; what it does is in `table.py`. One is kept ready, since the first seconds 
 import asyncio
 import atexit
 import json
-import multiprocessing
 import queue
 import secrets
 import threading
@@ -20,6 +19,7 @@ from typing import Any, Final
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from spotter import children
 from spotter.launch.worker import Worker
 from spotter.studio.table import COMMAND, FRAME, NOTE, ORDER, packed, play
 from spotter.types import UserError
@@ -38,12 +38,8 @@ class Table:
     """One game and its process, as the server sees it."""
 
     def __init__(self, worker: Worker) -> None:
-        spawn = multiprocessing.get_context("spawn")
-        self._pipe, theirs = spawn.Pipe()
         # not a daemon: an environment may want processes of its own
-        self._process = spawn.Process(target=play, args=(theirs,), name="spotter-play")
-        self._process.start()
-        theirs.close()  # so that either side hears of the other's end
+        self._process, self._pipe = children.start(play, name="spotter-play", daemon=False)
         self._worker = worker
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[tuple[bool, bytes]] = deque()
@@ -137,10 +133,7 @@ class Table:
 
     def wait(self) -> None:
         """Give it a moment to close its game, then insist."""
-        self._process.join(timeout=_PATIENCE_S)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
+        children.end([self._process], _PATIENCE_S)
         with suppress(OSError):
             self._pipe.close()
 

@@ -9,7 +9,6 @@ import io
 import json
 import math
 import os
-import signal
 import struct
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -43,8 +42,6 @@ _SMOOTH: Final = 60.0  # pictures a second; more than a screen shows are no use
 
 def play(pipe: Connection) -> None:
     """One game after the other, until the server is gone or says stop."""
-    with suppress(ValueError, OSError):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's business
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     import spotter.traces.play  # noqa: F401  # seconds that nobody shall wait for later

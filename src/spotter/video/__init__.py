@@ -1,7 +1,7 @@
 """Films of episodes: an evaluation episode is played again and every picture is encoded at once."""
 
 from spotter.envs.naming import action_names
-from spotter.video.replay import CannotRender, Film, film
+from spotter.video.replay import CannotRender, Film, FilmStopped, film
 from spotter.video.shelf import Filmed, save_video
 
-__all__ = ["CannotRender", "Film", "Filmed", "action_names", "film", "save_video"]
+__all__ = ["CannotRender", "Film", "FilmStopped", "Filmed", "action_names", "film", "save_video"]

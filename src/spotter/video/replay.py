@@ -4,6 +4,7 @@ The evaluator plays without rendering; a film builds one more copy that renders,
 was played. No more than a picture is held in memory, and the file appears when it is complete.
 """
 
+import math
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -42,51 +43,70 @@ class CannotRender(RuntimeError):  # noqa: N818 - it is an answer, not a fault
     """The environment gives no pictures; the message is one sentence that names it and says why."""
 
 
+class FilmStopped(Exception):  # noqa: N818 - it is an answer, not a fault
+    """Whoever wanted the film does not want to wait for it; nothing of it stays."""
+
+
 @dataclass(frozen=True, slots=True)
 class Film:
-    """A finished film. `score` is what the replay reached: the raw return of the episode."""
+    """A finished film. `score` is what the replay reached: the raw return of what it shows."""
 
     path: Path
     frames: int
     score: float
     seconds: float
     fps: float
+    is_cut: bool = False
+    """Whether the episode is longer than the film."""
 
 
 def film(
-    env: EnvConfig, seed: int, actions: Sequence[Array], path: Path, *, title: str = ""
+    env: EnvConfig,
+    seed: int,
+    actions: Sequence[Array],
+    path: Path,
+    *,
+    title: str = "",
+    max_s: float | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Film:
     """Play an episode again in an evaluation copy and film it; `actions` as in the buffers.
 
-    One picture after the reset and one per raw step (frame skip included), the last one held.
+    One picture after the reset and one per raw step (frame skip included), the last one held. An
+    episode of more than `max_s` seconds is cut. Raises `FilmStopped` soon after `stop()` is true.
     """
     with no_window():
         copy = rendering_copy(env)
         try:
             fps = fps_of(copy.env.metadata.get("render_fps"))
             with Encoder(path, fps) as encoder:
-                camera = Camera(copy.meter.env, encoder, title or env.id)
+                camera = Camera(copy.meter.env, encoder, title or env.id, stop)
                 copy.meter.env = camera  # below frame skip: every raw step is seen
-                _play(copy, camera, seed, actions, _names(env, copy))
-                camera.shoot(ended=True)
+                most = math.inf if max_s is None else max(1, round(fps * Fraction(max_s)))
+                is_cut = not _play(copy, camera, seed, actions, _names(env, copy), most)
+                camera.shoot(ended=not is_cut)
                 encoder.hold(round(fps * HOLD_S) - 1)
-        except (CannotRender, StorageError):
-            raise  # a full disk is no fault of the environment
+        except (CannotRender, FilmStopped, StorageError):
+            raise  # neither a full disk nor a signal is a fault of the environment
         except Exception as error:
             raise CannotRender(f"{env.id} cannot be filmed: {sentence(error)}") from error
         finally:
             with suppress(Exception):  # the film is made, or the reason why not is on its way
                 copy.close()
-    return Film(path, encoder.frames, copy.meter.score, float(encoder.frames / fps), float(fps))
+    seconds, score = float(encoder.frames / fps), copy.meter.score
+    return Film(path, encoder.frames, score, seconds, float(fps), is_cut)
 
 
 class Camera(gym.Wrapper[Any, Any, Any, Any]):
     """Takes a picture after every raw step, and keeps the caption up to date."""
 
-    def __init__(self, env: Env, encoder: "Encoder", title: str) -> None:
+    def __init__(
+        self, env: Env, encoder: "Encoder", title: str, stop: Callable[[], bool] = lambda: False
+    ) -> None:
         super().__init__(env)
         self._encoder = encoder
         self._title = title
+        self._stop = stop
         self._canvas: Canvas | None = None
         self.caption = Caption(0, "", 0.0, 0.0)
 
@@ -110,7 +130,13 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
         self.shoot()
         return obs, paid, terminated, truncated, info
 
+    @property
+    def frames(self) -> int:
+        return self._encoder.frames
+
     def shoot(self, ended: bool = False) -> None:
+        if self._stop():
+            raise FilmStopped
         picture = picture_of(self.env)
         if self._canvas is None:
             self._canvas = Canvas(picture, self._title)
@@ -124,14 +150,23 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def _play(
-    copy: Copy, camera: Camera, seed: int, actions: Sequence[Array], name: Callable[[Array], str]
-) -> None:
+    copy: Copy,
+    camera: Camera,
+    seed: int,
+    actions: Sequence[Array],
+    name: Callable[[Array], str],
+    most_frames: float,
+) -> bool:
+    """Whether all of it fits into so many frames."""
     copy.env.reset(seed=seed)
     for action in actions:
+        if camera.frames >= most_frames:
+            return False
         camera.decide(name(action))
         _, _, terminated, truncated, _ = copy.env.step(copy.decode(action))
         if terminated or truncated:
-            return
+            break
+    return True
 
 
 def rendering_copy(env: EnvConfig) -> Copy:

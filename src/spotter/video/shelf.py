@@ -1,6 +1,6 @@
 """Where a run keeps its films: `videos/step-000020224.mp4`, a JSON beside each, and `best.json`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -30,11 +30,18 @@ class Filmed(Protocol):
         """The actions of the first episodes; none of those whose env failed."""
 
 
-def save_video(run_folder: Path, config: RunConfig, evaluation: Filmed, *, best: bool) -> Film:
+def save_video(
+    run_folder: Path,
+    config: RunConfig,
+    evaluation: Filmed,
+    *,
+    best: bool,
+    stop: Callable[[], bool] = lambda: False,
+) -> Film:
     """Film the first episode into the run; `best` makes it the run's best video.
 
     If its env failed, the next one. `as_evaluated` in the JSON says whether the replay scored what
-    the episode had.
+    the episode had, `cut` whether it shows only the first part.
     """
     path = run_folder / FOLDER / f"step-{evaluation.env_steps:09d}.mp4"
     place = next((i for i, each in enumerate(evaluation.first_actions) if len(each)), None)
@@ -42,7 +49,8 @@ def save_video(run_folder: Path, config: RunConfig, evaluation: Filmed, *, best:
     if place is None or seed is None:
         raise CannotRender(f"{config.env.id} cannot be filmed: no episode was written down")
     title = f"{config.env.id} · {config.algo.name} · {evaluation.env_steps:,} env steps"
-    made = film(config.env, seed, list(evaluation.first_actions[place]), path, title=title)
+    actions = list(evaluation.first_actions[place])
+    made = film(config.env, seed, actions, path, title=title, max_s=config.video.max_s, stop=stop)
     write_json(
         path.with_suffix(".json"),
         {
@@ -50,7 +58,8 @@ def save_video(run_folder: Path, config: RunConfig, evaluation: Filmed, *, best:
             "env_steps": evaluation.env_steps,
             "seed": seed,
             "score": made.score,
-            "as_evaluated": made.score == evaluation.scores[place],
+            "as_evaluated": None if made.is_cut else made.score == evaluation.scores[place],
+            "cut": made.is_cut,
             "evaluation_score": float(np.mean(evaluation.scores)),
             "fps": made.fps,
             "frames": made.frames,

@@ -9,12 +9,11 @@ import contextlib
 import itertools
 import os
 import shlex
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -22,12 +21,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from spotter import children
 from spotter.envs.doom import warden
 from spotter.envs.doom.scenarios import Place, vizdoom
 
 Pixels = npt.NDArray[np.uint8]
 _SETTLING: Final = 20  # pictures
-_NOT_FOR_GAMES: Final = {signal.SIGINT, signal.SIGTERM}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +86,7 @@ class Engine:
         self.game.set_doom_config_path(self._settings_file)
         if home.starter:
             self.game.set_vizdoom_path(home.starter)
-        with _deaf():
+        with children.signals_blocked():
             self.game.init()
 
     def act(self, buttons: Sequence[int], tics: int) -> float:
@@ -139,19 +138,6 @@ def _configured(setup: Setup) -> Any:
     return game
 
 
-@contextlib.contextmanager
-def _deaf() -> Iterator[None]:
-    """What starts in here does not hear Ctrl-C: whoever gives the orders decides what it means."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _NOT_FOR_GAMES)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 class _Home:
     """The folder of this process's games, and the warden that knows them by it."""
 
@@ -163,13 +149,14 @@ class _Home:
         self.starter = ""
         if os.name == "posix":
             self.starter = self._write_starter()
-            self._warden = subprocess.Popen(
-                [sys.executable, "-I", "-S", warden.__file__, self.folder],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            with children.signals_blocked():
+                self._warden = subprocess.Popen(
+                    [sys.executable, "-I", "-S", warden.__file__, self.folder],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
         atexit.register(self.leave)
 
     def _write_starter(self) -> str:

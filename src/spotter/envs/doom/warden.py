@@ -3,7 +3,7 @@
 ViZDoom's games wait for ever for orders if whoever started them is killed. So each process with
 games starts one warden, which waits for the end of a pipe; then it ends every game that was started
 with the same folder, takes its shared memory away, and the folder. It runs as a script, without
-this package. There is none on Windows.
+this package, with signals blocked. There is none on Windows.
 """
 
 import contextlib
@@ -12,21 +12,28 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 _ID = "+viz_instance_id"
+_STARTING_S = 0.3  # a game that was just being started has no command line of its own yet
 
 
 def main(folder: str) -> None:
-    with contextlib.suppress(KeyboardInterrupt):
-        sys.stdin.buffer.read()
+    sys.stdin.buffer.read()
+    end_games(folder)
+    time.sleep(_STARTING_S)
+    end_games(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def end_games(folder: str) -> None:
     for pid, command in processes():
         if _ID in command[:-1] and any(part.startswith(folder) for part in command):
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
             forget(command[command.index(_ID) + 1])
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def forget(game: str) -> None:

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from spotter import children
 from spotter.envs.emulator.levels import play_to
 from spotter.envs.emulator.picture import Look, Pixels, scaled
 
@@ -149,8 +150,9 @@ def _mask(combo: tuple[str, ...], buttons: list[str | None]) -> Any:
     return np.array([button in combo for button in buttons], np.uint8)
 
 
-def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asks decides what an interrupt means
+def main(parent_pid: int, in_main_thread: bool) -> None:
+    children.leave_signals_to_parent()
+    children.end_with_parent(children.Parent(parent_pid, in_main_thread))
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # emulators print what they like to what was our output
     questions = sys.stdin.buffer

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from spotter import children
 from spotter.envs.emulator.child import Cartridge
 from spotter.envs.emulator.picture import Pixels
 from spotter.envs.process import ending
@@ -109,14 +110,16 @@ def _start() -> "subprocess.Popen[bytes]":
         **dict.fromkeys(_ONE_THREAD, "1"),
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }
-    return subprocess.Popen(
-        [sys.executable, "-P", "-c", "from spotter.envs.emulator.child import main; main()"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=environment,
-        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),  # Windows' own
-    )
+    code = f"from spotter.envs.emulator.child import main; main(*{tuple(children.this_process())})"
+    with children.signals_blocked():
+        return subprocess.Popen(
+            [sys.executable, "-P", "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),  # Windows' own
+        )
 
 
 def _finish(process: "subprocess.Popen[bytes]") -> None:
