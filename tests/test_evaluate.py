@@ -57,9 +57,22 @@ def test_cut_episodes_are_counted(make_config):
         evaluation = evaluator.run(training.policy, 0)
     assert evaluation.truncated == tuple(length == 12 for length in evaluation.lengths)
     assert sum(evaluation.truncated) > 0
+    assert not any(evaluation.stalled), "every step was rewarded"
     assert evaluation.certificate()["truncated"] == list(evaluation.truncated)
     again = Evaluation.from_certificate(evaluation.certificate())
     assert again.certificate() == evaluation.certificate()
+
+
+def test_a_policy_that_goes_in_circles_is_stalled(make_config):
+    """Always left: on the frozen lake it stands at the wall until the time limit."""
+    config = make_config("FrozenLake-v1", env={"kwargs": {"is_slippery": False}})
+    with Training(config) as training, Evaluator(config) as evaluator:
+        with torch.no_grad():
+            training.policy.policy_head.linear.weight.zero_()
+            training.policy.policy_head.linear.bias.copy_(torch.tensor([5.0, 0.0, 0.0, 0.0]))
+        evaluation = evaluator.run(training.policy, 0)
+    assert set(evaluation.lengths) == {100}
+    assert evaluation.stalled == evaluation.truncated == (True,) * 20
 
 
 def test_parts_of_a_seed_set_are_other_episodes(make_config):

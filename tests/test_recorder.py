@@ -126,7 +126,7 @@ def test_an_evaluation_goes_into_the_next_row(make_config):
     metrics = record.write(update(1)).metrics
     assert {key: metrics[key] for key in metrics if key.startswith("eval/")} == {
         "eval/score": 2.0, "eval/score_std": 1.0, "eval/length": 6.0, "eval/solved": 1.0,
-        "eval/env_steps": 100.0,
+        "eval/env_steps": 100.0, "eval/truncated": 0.0, "eval/stalled": 0.0,
     }  # fmt: skip
     assert "eval/score" not in record.write(update(2)).metrics
 

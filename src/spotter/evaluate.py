@@ -74,6 +74,7 @@ class Evaluator:
             scores=tuple(one.episode.score for one in played),
             lengths=tuple(one.episode.length for one in played),
             truncated=tuple(not one.episode.terminated for one in played),
+            stalled=tuple(one.stalled for one in played),
             env_seeds=tuple(one.seed for one in played),
             threshold=self.threshold,
             seeds=seeds,
@@ -121,6 +122,8 @@ class Evaluator:
         waiting = np.arange(vector.count) < len(seeds)
         failed = np.zeros(vector.count, dtype=bool)
         finished: dict[int, Episode] = {}
+        steps, last_paid = 0, np.zeros(vector.count, dtype=np.int64)
+        stalled = np.zeros(vector.count, dtype=bool)
         while waiting.any():
             if self._stop():
                 raise Stopped
@@ -128,12 +131,16 @@ class Evaluator:
             action = act(buffers)
             episodes = vector.step(action, waiting)
             failed |= buffers.lost
+            steps += 1
+            last_paid[buffers.reward != 0] = steps
             first.note(action, episodes, buffers.lost)
             for episode in episodes:
                 finished[episode.env] = episode
                 waiting[episode.env] = False
+                stalled[episode.env] = not episode.terminated and 2 * last_paid[episode.env] < steps
         return [
-            _Played(None if failed[env] else seed, finished[env]) for env, seed in enumerate(seeds)
+            _Played(None if failed[env] else seed, finished[env], bool(stalled[env]))
+            for env, seed in enumerate(seeds)
         ]
 
     def close(self) -> None:
@@ -185,6 +192,7 @@ class _Played(NamedTuple):
 
     seed: int | None
     episode: Episode
+    stalled: bool
 
 
 def rounds_of(episodes: int) -> list[int]:
@@ -202,6 +210,7 @@ def joined(parts: Sequence[Evaluation]) -> Evaluation:
         scores=tuple(score for one in parts for score in one.scores),
         lengths=tuple(length for one in parts for length in one.lengths),
         truncated=tuple(cut for one in parts for cut in one.truncated),
+        stalled=tuple(stalled for one in parts for stalled in one.stalled),
         env_seeds=tuple(seed for one in parts for seed in one.env_seeds),
         seconds=sum(one.seconds for one in parts),
         faults=tuple(fault for one in parts for fault in one.faults),

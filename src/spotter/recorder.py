@@ -243,6 +243,7 @@ class Recorder:
             "train/score_last": self._recent[-1].score,
             "train/reward": _mean([episode.reward for episode in self._recent]),
             "train/length": _mean([episode.length for episode in self._recent]),
+            "train/truncated": _mean([not episode.terminated for episode in self._recent]),
         }
         for name in self._recent[-1].parts:
             known = [e.parts[name] for e in self._recent if name in e.parts]
@@ -310,6 +311,8 @@ def evaluation_metrics(evaluation: Evaluation) -> dict[str, float]:
         f"{name}/score": evaluation.score,
         f"{name}/score_std": float(pstdev(evaluation.scores)),
         f"{name}/length": fmean(evaluation.lengths),
+        f"{name}/truncated": fmean(evaluation.truncated or (0.0,)),
+        f"{name}/stalled": fmean(evaluation.stalled or (0.0,)),
         f"{name}/solved": float(evaluation.solved),
         f"{name}/env_steps": float(evaluation.env_steps),
     }

@@ -110,6 +110,7 @@ def facts(training: "Training", threshold: float | None, fresh: bool) -> Facts:
         lr_peak=max(config.algo.lr.values()),
         reward_clip=config.reward.clip,
         eval_episodes=config.eval.episodes,
+        greedy=config.eval.deterministic,
     )
 
 

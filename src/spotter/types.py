@@ -174,7 +174,7 @@ SeedSet = Literal["eval", "confirm", "test"]
 class Evaluation:
     """The score of one fixed set of weights on held-out seeds.
 
-    `scores`, `lengths`, `truncated` and `env_seeds` have one entry per episode, in one order.
+    What is a tuple by episode (`scores`, `lengths`, `env_seeds` …) is in one order.
     """
 
     env_steps: int
@@ -185,6 +185,8 @@ class Evaluation:
     deterministic: bool
     truncated: tuple[bool, ...] = ()
     """Which episodes a time limit cut."""
+    stalled: tuple[bool, ...] = ()
+    """Which of these earned nothing in the second half: a policy that goes in circles."""
     env_seeds: tuple[int | None, ...] = ()
     """What each episode was reset with; None if its env failed and was replaced on the way."""
     fingerprint: str = ""
@@ -229,6 +231,7 @@ class Evaluation:
             "scores": list(self.scores),
             "lengths": list(self.lengths),
             "truncated": list(self.truncated),
+            "stalled": list(self.stalled),
             "env_seeds": list(self.env_seeds),
             "fingerprint": self.fingerprint,
             "protocol": self.protocol,
@@ -238,7 +241,7 @@ class Evaluation:
     @classmethod
     def from_certificate(cls, written: Mapping[str, Any]) -> "Evaluation":
         """Without actions and faults, which are not stored. Older formats lack entries."""
-        tuples = ("scores", "lengths", "truncated", "env_seeds")
+        tuples = ("scores", "lengths", "truncated", "stalled", "env_seeds")
         plain = ("env_steps", "threshold", "seeds", "deterministic", "fingerprint", "protocol")
         entries: dict[str, Any] = {name: tuple(written.get(name) or ()) for name in tuples}
         entries |= {name: written[name] for name in (*plain, "parts") if name in written}

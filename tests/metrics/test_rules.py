@@ -495,6 +495,48 @@ def test_eval_below_train():
     assert "eval-below-train" not in feed.rows(1, evaluated(190.0, 4), score=200.0).active
 
 
+def test_at_the_end_fewer_evaluations_are_enough():
+    feed = Feed().rows(30, score=lambda update: 200.0 + update % 7)
+    feed.rows(9, score=203.0).rows(1, evaluated(-260.0, 1), score=203.0)
+    assert "eval-below-train" not in feed.active, "there will be more to judge by"
+    last = evaluated(-260.0, 2) | {"run/progress": 1.0}
+    assert "eval-below-train" in feed.rows(1, last, score=203.0).active
+
+
+def looping(score: float, at: int, stalled: float) -> dict[str, float]:
+    return evaluated(score, at) | {"eval/stalled": stalled, "train/truncated": 0.0}
+
+
+def test_greedy_loop():
+    """Pong: three of ten games run to the cap, which makes the score look good."""
+    feed = Feed().rows(30, score=-18.8)
+    feed.rows(9, score=-18.8).rows(1, looping(-5.5, 1, 0.3), score=-18.8)
+    assert "greedy-loop" not in feed.active, "once is chance"
+    feed.rows(9, score=-18.8).rows(1, looping(-5.5, 2, 0.3), score=-18.8)
+    assert "greedy-loop" in feed.active
+    assert feed.saw("greedy-loop").startswith(
+        "30% of the evaluation episodes cut by the time limit"
+    )
+    assert "greedy-loop" not in feed.rows(1, looping(-18.0, 3, 0.0), score=-18.8).active
+
+
+@pytest.mark.parametrize(
+    ("scored", "facts", "more"),
+    [
+        (-5.5, replace(DISCRETE, greedy=False), {}),
+        (-5.5, DISCRETE, {"train/truncated": 0.3}),
+        (-5.5, DISCRETE, {"eval/stalled": 0.05}),
+        (-18.8, DISCRETE, {}),
+    ],
+    ids=["sampled", "training is cut as well", "few", "the score is the same"],
+)
+def test_cut_episodes_may_be_harmless(scored, facts, more):
+    feed = Feed(facts).rows(30, score=-18.8)
+    for at in range(4):
+        feed.rows(5, looping(scored, at, 0.3) | more, score=-18.8)
+    assert "greedy-loop" not in feed.fired
+
+
 def test_an_evaluation_that_is_repeated_counts_once():
     feed = Feed().rows(30, score=200.0).rows(50, evaluated(50.0, 1), score=200.0)
     assert "eval-below-train" not in feed.fired

@@ -12,6 +12,7 @@ import numpy as np
 from spotter.doctor.case import FEWEST_ROWS, Case
 from spotter.doctor.changes import more_entropy, number, power, scaled, to, whole
 from spotter.doctor.found import Found, Level, at_steps
+from spotter.metrics.thresholds import LOOPING
 
 _CEILING_EVALUATIONS = 3
 _LONGEST_BUDGET = 10
@@ -208,14 +209,15 @@ def reward_never_found(case: Case) -> Found | None:
 def eval_below_train(case: Case) -> Found | None:
     """What sampling does well the most likely action does badly."""
     recent = case.evaluations[-3:]
-    if len(recent) < 3 or not case.setting("eval.deterministic"):
+    if not recent or not case.setting("eval.deterministic"):
         return None
     steps, scores = case.history.curve("train/score")
     if len(scores) < 8:
         return None
     trained = [float(np.interp(one["env_steps"], steps, scores)) for one in recent]
     gap = min(t - one["score"] for t, one in zip(trained, recent, strict=True))
-    if not gap > max(0.25 * abs(case.last - case.start), 0.25 * abs(case.last), 2 * case.spread):
+    limit = max(0.25 * abs(case.last - case.start), 0.25 * abs(case.last), 2 * case.spread)
+    if not gap > (limit if len(recent) == 3 else 2 * limit):
         return None
     return Found(
         "Evaluation scores far less than training: the policy needs its own chance moves.",
@@ -223,6 +225,26 @@ def eval_below_train(case: Case) -> Found | None:
          f"train/score {trained[-1]:.4g} then", "eval.deterministic=true"),
         (to("eval.deterministic", False),),
     )  # fmt: skip
+
+
+def greedy_loop(case: Case) -> Found | None:
+    """The score counts games that were cut while the policy went in circles."""
+    x, stalled = case.history.curve("eval/stalled")
+    _, cut = case.history.curve("train/truncated")
+    if not len(stalled) or not len(cut) or not case.setting("eval.deterministic"):
+        return None
+    share, in_training = float(stalled[-1]), float(cut[-1])
+    if share < LOOPING or in_training > share / 3:
+        return None
+    return Found(
+        f"{share:.0%} of the evaluation episodes go in circles until the time limit: the score "
+        "counts games that were not played to their end.",
+        (
+            f"eval/stalled {share:.2f} at {int(x[-1]):,} env steps",
+            f"train/truncated {in_training:.2f}",
+        ),
+        (to("eval.deterministic", False),),
+    )
 
 
 def forgotten(case: Case) -> Found | None:

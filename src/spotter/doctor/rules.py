@@ -178,6 +178,11 @@ RULES: Final = (
         _STILL,
     ),
     Rule(
+        "greedy-loop", "warning", "learning", outcome.greedy_loop,
+        "Train longer; sticky actions or algo.entropy keep a policy from exact repetition.",
+        ("eval-below-train",),
+    ),
+    Rule(
         "actions-do-not-matter", "warning", "environment", learning.actions_do_not_matter, "",
         (*_STILL, "score-falling", "initial-action-std", "initial-action-mean"),
     ),

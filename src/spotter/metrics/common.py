@@ -73,6 +73,14 @@ _EPISODES = (
         advice="Stuck at the time limit, or at a few steps: look at a video of the episodes.",
     ),
     MetricSpec(
+        "train/truncated",
+        "share of the same episodes that a time limit cut",
+        low=0,
+        high=1,
+        precision=2,
+        priority=16,
+    ),
+    MetricSpec(
         "train/episodes", "episodes finished so far", low=0, precision=0, shown=True, priority=15
     ),
     MetricSpec(
@@ -117,6 +125,23 @@ def _scored(stage: str, seeds: str, shown: bool, priority: int) -> tuple[MetricS
             low=1,
             precision=1,
             priority=priority + 2,
+        ),
+        MetricSpec(
+            f"{stage}/truncated",
+            "share of those episodes that a time limit cut",
+            low=0,
+            high=1,
+            precision=2,
+            priority=priority + 5,
+            advice="Far above train/truncated: greedy play goes in circles; see greedy-loop.",
+        ),
+        MetricSpec(
+            f"{stage}/stalled",
+            "share of those episodes that were cut and earned nothing in their second half",
+            low=0,
+            high=1,
+            precision=2,
+            priority=priority + 6,
         ),
         MetricSpec(
             f"{stage}/solved",

@@ -62,6 +62,8 @@ class Facts:
     """The largest learning rate of the schedule."""
     reward_clip: float | None = None
     eval_episodes: int = 20
+    greedy: bool = True
+    """Whether evaluation takes the most likely action instead of sampling."""
 
     def components(self) -> Iterator["Component"]:
         """The parts of an action, by what is appended to the name of a metric."""

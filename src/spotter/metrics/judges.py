@@ -13,6 +13,7 @@ from spotter.metrics import thresholds as limits
 from spotter.metrics.evidence import Evidence
 from spotter.metrics.facts import BOX_WIDEST, Component
 
+_NEARLY_OVER: Final = 0.9
 _ALWAYS: Final = 0.995
 """Share of one choice from which a component counts as never varied."""
 
@@ -300,11 +301,29 @@ def reward_without_score(e: Evidence) -> Seen | None:
 
 def eval_below_train(e: Evidence) -> Seen | None:
     recent = e.curve.recent
-    if recent is None or e.reached or len(e.evaluations) < 3:
+    if recent is None or e.reached or not e.evaluations:
         return None
     by_chance = recent.std * math.sqrt(1 / e.facts.eval_episodes + 1 / recent.n)
     gap = max(recent.std, 3 * by_chance, 0.05 * abs(recent.mean))
+    if len(e.evaluations) < 3:
+        if e.metrics.get("run/progress", 0.0) < _NEARLY_OVER:
+            return None  # there will be more to judge by
+        gap *= 2
     if any(trained - scored <= gap for scored, trained in e.evaluations):
         return None
     scored, trained = e.evaluations[-1]
     return Seen("eval/score", f"an evaluation score of {scored:.4g}, {trained:.4g} in training")
+
+
+def greedy_loop(e: Evidence) -> Seen | None:
+    """Evaluation episodes that end by the time limit where training's end by themselves."""
+    stalled, cut = e.metrics.get("eval/stalled"), e.metrics.get("train/truncated")
+    recent = e.curve.recent
+    if stalled is None or cut is None or recent is None or not e.evaluations:
+        return None
+    scored, trained = e.evaluations[-1]
+    is_told_apart = abs(scored - trained) > max(0.5 * recent.std, 0.05 * abs(trained))
+    if stalled < limits.LOOPING or cut > stalled / 3 or not is_told_apart:
+        return None
+    text = f"{stalled:.0%} of the evaluation episodes cut by the time limit without reward in"
+    return Seen("eval/stalled", f"{text} their second half, {cut:.0%} cut in training")

@@ -147,6 +147,15 @@ RULES: Final = (
         fall=1,
     ),
     Rule(
+        "greedy-loop",
+        "warning",
+        judges.greedy_loop,
+        "set eval.deterministic=false, or train longer; a score of games that were cut says little",
+        clock="evaluation",
+        fall=1,
+        applies=lambda facts: facts.greedy,
+    ),
+    Rule(
         "entropy-collapse",
         "warning",
         judges.entropy_collapse,

@@ -25,6 +25,8 @@ EXPLAINS_NOTHING: Final = 0.01
 """Share of the returns' variance."""
 GRADIENT_TIMES: Final = 1000
 """Times algo.max_grad_norm."""
+LOOPING: Final = 0.1
+"""Share of evaluation episodes that go in circles until the time limit."""
 FADED: Final = 0.2
 """A learning rate below this share of its peak was lowered on purpose."""
 
