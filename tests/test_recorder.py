@@ -50,10 +50,24 @@ def test_p38_speed_is_that_of_training_alone(make_config):
     assert row.metrics["time/idle_s"] == pytest.approx(31 - 1 - 24)
     assert row.metrics["time/elapsed_s"] == pytest.approx(32)
     assert row.metrics["time/updates_per_s"] == pytest.approx(1)
-    assert row.metrics["time/eta_s"] == pytest.approx(8), "for what remains"
+    assert row.metrics["time/wall_fps"] == pytest.approx(200 / 32), "but the whole run"
+    assert row.metrics["time/train_s"] == pytest.approx(2)
+    assert row.metrics["time/eta_s"] == pytest.approx(8 + 20), "what remains, and the final test"
     assert row.metrics["run/progress"] == pytest.approx(0.2)
     clock.now += 1.0
     assert "time/eval_s" not in record.write(update(3)).metrics
+
+
+def test_the_eta_has_the_evaluations_in_it_that_are_due(make_config):
+    clock = Clock()
+    settings = {"budget": {"env_steps": 1000}, "eval": {"every_steps": 200}}
+    for mode, due in (("inline", 4 + 1), ("async", 1)):
+        settings["eval"]["mode"] = mode
+        record = recorder(make_config, clock, **settings)
+        record.spend("eval", 10.0)
+        record.spend("eval", 20.0)
+        left = record.write(update(1)).metrics["time/eta_s"] - 9.0
+        assert left == pytest.approx(due * 15.0)
 
 
 def test_no_budget_no_progress(make_config):

@@ -123,6 +123,9 @@ class Recorder:
         self._steps_to_threshold: int | None = None
         self._train_steps_to_threshold: int | None = None
         self._pace = Pace()
+        self._train_s = 0.0
+        self._evaluations = 0
+        self._evaluating_s = 0.0
         self._elapsed_before = 0.0
         self._began = self._last_write = clock()
         self._waiting: dict[str, float] = {}
@@ -158,6 +161,9 @@ class Recorder:
 
     def spend(self, stage: str, seconds: float) -> None:
         """Time that is neither collecting nor learning, for the next row: eval, save."""
+        if stage == "eval":
+            self._evaluations += 1
+            self._evaluating_s += seconds
         self._spent[stage] = self._spent.get(stage, 0.0) + seconds
 
     def write(self, update: Update) -> Row:
@@ -211,6 +217,9 @@ class Recorder:
             "best_score": self._best_score,
             "train_steps_to_threshold": self._train_steps_to_threshold,
             "pace": self._pace.state(),
+            "train_s": self._train_s,
+            "evaluations": self._evaluations,
+            "evaluating_s": self._evaluating_s,
             "elapsed_s": self.elapsed_s,
             "watcher": self._watcher.state() if self._watcher else None,
         }
@@ -225,6 +234,9 @@ class Recorder:
         # evaluations may have come in after the checkpoint, of weights before it
         self._steps_to_threshold = self._run.info()["steps_to_threshold"] if self._run else None
         self._pace.restore(state["pace"])
+        self._train_s = state.get("train_s", 0.0)
+        self._evaluations = state.get("evaluations", 0)
+        self._evaluating_s = state.get("evaluating_s", 0.0)
         self._elapsed_before = state["elapsed_s"]
         if self._watcher and state["watcher"] is not None:
             self._watcher.restore(state["watcher"])
@@ -269,7 +281,9 @@ class Recorder:
     def _times(self, update: Update) -> dict[str, float]:
         now = self._clock()
         wall, self._last_write = now - self._last_write, now
-        self._pace.add(update.new_env_steps, sum(update.seconds.values()))
+        busy_s = sum(update.seconds.values())
+        self._pace.add(update.new_env_steps, busy_s)
+        self._train_s += busy_s
         stages = {**update.seconds, **self._spent}
         self._spent = {}
         metrics = {f"time/{stage}_s": seconds for stage, seconds in stages.items()}
@@ -277,6 +291,8 @@ class Recorder:
             "time/idle_s": max(0.0, wall - sum(stages.values())),
             "time/fps": self._pace.fps,
             "time/updates_per_s": self._pace.updates_per_s,
+            "time/wall_fps": update.env_steps / max(self.elapsed_s, 1e-9),
+            "time/train_s": self._train_s,
             "time/elapsed_s": self.elapsed_s,
         }
         return metrics | self._rest(update.env_steps)
@@ -286,12 +302,22 @@ class Recorder:
         budget, elapsed_s = self._config.budget, self.elapsed_s
         rests = []
         if budget.env_steps:
-            rests.append(self._pace.eta_s(budget.env_steps - env_steps))
+            left = budget.env_steps - env_steps
+            rests.append(self._pace.eta_s(left) + self._evaluations_s(left))
         if budget.minutes:
             rests.append(max(0.0, budget.minutes * 60 - elapsed_s))
         if not rests:
             return {}
         return {"run/progress": budget.fraction(env_steps, elapsed_s), "time/eta_s": min(rests)}
+
+    def _evaluations_s(self, env_steps: int) -> float:
+        """What evaluations will take until so many env steps more, the final test included."""
+        if not self._evaluations or env_steps <= 0:
+            return 0.0
+        config = self._config.eval
+        due = env_steps // config.every_steps if config.every_steps else 0
+        waits = due if config.mode == "inline" else 0
+        return (waits + 1) * self._evaluating_s / self._evaluations
 
     def close(self) -> None:
         for sink in self._sinks:

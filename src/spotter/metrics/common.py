@@ -6,6 +6,7 @@ variance. Bounds are hard: a value beyond them means that the code is wrong, not
 
 from typing import Final
 
+from spotter.metrics import timing
 from spotter.metrics.spec import MetricSpec
 
 _RUN = (
@@ -126,23 +127,7 @@ def _scored(stage: str, seeds: str, shown: bool, priority: int) -> tuple[MetricS
             precision=1,
             priority=priority + 2,
         ),
-        MetricSpec(
-            f"{stage}/truncated",
-            "share of those episodes that a time limit cut",
-            low=0,
-            high=1,
-            precision=2,
-            priority=priority + 5,
-            advice="Far above train/truncated: greedy play goes in circles; see greedy-loop.",
-        ),
-        MetricSpec(
-            f"{stage}/stalled",
-            "share of those episodes that were cut and earned nothing in their second half",
-            low=0,
-            high=1,
-            precision=2,
-            priority=priority + 6,
-        ),
+        *_ended(stage, priority),
         MetricSpec(
             f"{stage}/solved",
             "1 if that score reached the threshold",
@@ -159,6 +144,28 @@ def _scored(stage: str, seeds: str, shown: bool, priority: int) -> tuple[MetricS
             low=0,
             precision=0,
             priority=priority + 4,
+        ),
+    )
+
+
+def _ended(stage: str, priority: int) -> tuple[MetricSpec, ...]:
+    return (
+        MetricSpec(
+            f"{stage}/truncated",
+            "share of those episodes that a time limit cut",
+            low=0,
+            high=1,
+            precision=2,
+            priority=priority + 5,
+            advice="Far above train/truncated: greedy play goes in circles; see greedy-loop.",
+        ),
+        MetricSpec(
+            f"{stage}/stalled",
+            "share of those episodes that were cut and earned nothing in their second half",
+            low=0,
+            high=1,
+            precision=2,
+            priority=priority + 6,
         ),
     )
 
@@ -338,63 +345,6 @@ _SETTINGS = (
 )
 
 
-def _seconds(stage: str, meaning: str, priority: int, advice: str = "") -> MetricSpec:
-    return MetricSpec(f"time/{stage}_s", meaning, unit="s", low=0, priority=priority, advice=advice)
-
-
-_TIME = (
-    MetricSpec(
-        "time/fps",
-        "env steps per second over the last updates, without evaluation and saving",
-        unit="env steps/s",
-        better="high",
-        low=0,
-        precision=0,
-        shown=True,
-        priority=150,
-        advice="The largest of the time/*_s metrics says where to look; see 'It is slow'.",
-    ),
-    MetricSpec(
-        "time/updates_per_s", "updates per second, likewise", better="high", low=0, priority=151
-    ),
-    MetricSpec(
-        "time/elapsed_s",
-        "seconds since training began, over every resume",
-        unit="s",
-        low=0,
-        precision=0,
-        shown=True,
-        priority=152,
-    ),
-    MetricSpec(
-        "time/eta_s",
-        "seconds the rest of the budget will take at the present speed",
-        unit="s",
-        low=0,
-        precision=0,
-        shown=True,
-        priority=153,
-    ),
-    _seconds(
-        "env",
-        "of this update, spent stepping environments",
-        154,
-        "Largest: try env.backend=process, or an environment that renders less.",
-    ),
-    _seconds(
-        "policy", "spent choosing actions", 155, "Largest: raise env.count, lower algo.steps."
-    ),
-    _seconds("transfer", "spent copying between environment, device and rollout", 156),
-    _seconds(
-        "learn", "spent learning", 157, "Largest: fewer algo.epochs or a larger algo.minibatch."
-    ),
-    _seconds(
-        "eval", "spent evaluating", 158, "Largest: raise eval.every_steps, or eval.mode=async."
-    ),
-    _seconds("save", "spent saving", 159, "Largest: raise checkpoint.every_s."),
-    _seconds("idle", "the rest: waiting and bookkeeping", 160),
-)
-
 METRICS: Final = (
     *_RUN,
     *_EPISODES,
@@ -404,5 +354,5 @@ METRICS: Final = (
     *_LEARNING,
     *_ROLLOUT,
     *_SETTINGS,
-    *_TIME,
+    *timing.METRICS,
 )
