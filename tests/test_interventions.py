@@ -10,6 +10,7 @@ from spotter.metrics.alerts import Alert
 from spotter.metrics.spec import Catalogue
 from spotter.recorder import Row
 from spotter.rundir.run import Run
+from spotter.studio import told
 from spotter.training import train
 from spotter.types import UserError
 
@@ -118,6 +119,13 @@ def test_a_real_run_changes_its_rate_and_says_so(make_config):
     changes = [event for event in result.run.events() if event["event"] == "change"]
     assert changes
     assert (changes[0]["before"], changes[0]["after"]) == (3e-4, 1.5e-4)
+    assert changes[0]["env_steps"] in [row["env_steps"] for row in result.run.metrics()]
+    page = (result.run.folder / "report.html").read_text(encoding="utf-8")
+    assert 'class="flag change"' in page
+    assert "settings changed" in page
+    assert [(each.env_steps, each.text) for each in told.changes(result.run)] == [
+        (each["env_steps"], f"algo.lr = {each['after']}") for each in changes
+    ]
     rates = [row["hp/algo.lr"] for row in result.run.metrics()]
     assert rates[0] == 3e-4
     assert rates[-1] < 3e-4

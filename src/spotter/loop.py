@@ -252,7 +252,8 @@ class Loop:
             before = dict(self.training.config.schedules())[deed.setting].model_dump()
             self.training.retune(changed(self.training.config, deed.setting, deed.value))
             change = {"setting": deed.setting, "before": before, "after": deed.value}
-            self.recorder.event("change", change | {"why": deed.why})
+            at = {"env_steps": self.training.env_steps}
+            self.recorder.event("change", change | {"why": deed.why} | at)
         if deed.kind == "stop":
             self.reason = self.reason or "alert"
             self.recorder.note(f"stopped by {deed.why}, as alerts.actions asks")

@@ -315,6 +315,25 @@ def test_numbers_that_are_not_finite_are_marked_and_do_no_harm(usual, curves_of)
     ]
 
 
+def test_every_plot_over_env_steps_marks_what_happened(usual):
+    seen, _ = report(usual)
+    assert not any("flag" in value for _, name, value in seen.attributes if name == "class")
+    changes = {"algo.lr": [1e-3, 1e-4], "algo.clip": [0.2, 0.1]}
+    usual.event("resume", {"env_steps": 1500, "changes": changes})
+    usual.event("resume", {"env_steps": 1800, "changes": {}})
+    usual.event("change", {"setting": "algo.lr", "before": 1e-4, "after": 5e-5, "env_steps": 2000})
+    usual.event("fault", {"text": "copy 3 failed", "env_steps": 2500})
+    seen, _ = report(usual)
+    labels_ = [value for tag, name, value in seen.attributes if name == "aria-label"]
+    plots = len([label for label in labels_ if label != "score of every test episode"])
+    flags = [v for tag, name, v in seen.attributes if (tag, name) == ("path", "class")]
+    for kind, times in (("change", 2), ("resume", 1), ("fault", 1)):
+        assert flags.count(f"flag {kind}") == flags.count(f"mark {kind}") == times * plots
+    for name in ("settings changed", "resumed", "an environment failed"):
+        assert f"{name} (in every plot over env steps)" in seen.text
+    assert "algo.lr: 0.001 -> 0.0001; algo.clip: 0.2 -> 0.1" in seen.text
+
+
 def test_shares_of_time_add_up_even_where_a_stage_is_missing():
     column = {
         name: Column(np.array(steps), np.array(values))

@@ -51,6 +51,18 @@ def test_charts_tabs_and_switches(studio, alerted, page):
     assert page.errors == []
 
 
+def test_marks_have_a_legend(studio, studio_runs, alerted, page):
+    run = make_run(studio_runs)
+    run.event("resume", {"env_steps": 5120, "changes": {"algo.lr": [1e-3, 1e-4]}})
+    page.goto(f"{studio.url}run/{run.id}")
+    expect(page.get_by_text("┆ settings changed")).to_be_visible()
+    expect(page.get_by_text("┆ alert, when it was first raised")).not_to_be_visible()
+    page.goto(f"{studio.url}run/{alerted}")
+    expect(page.get_by_text("┆ alert, when it was first raised")).to_be_visible()
+    expect(page.get_by_text("┆ settings changed")).not_to_be_visible()
+    assert page.errors == []
+
+
 def test_people_stand_beside_the_policy(studio, studio_runs, page):
     run = make_run(studio_runs, level=100.0)
     for seed, length in enumerate((30, 50)):

@@ -12,7 +12,8 @@ from spotter.metrics import common
 from spotter.metrics.spec import Catalogue
 from spotter.rundir.files import LineWriter, cut_lines
 from spotter.rundir.history import History, downsample, smooth
-from spotter.studio.charts import Chart, View, groups, options
+from spotter.studio import told
+from spotter.studio.charts import ALERT, CHANGE, Chart, Mark, View, groups, options
 from spotter.studio.series import Histories, pairs, sparkline
 from spotter.studio.zoom import thinned
 from tests.studio.making import make_run, rows
@@ -206,6 +207,26 @@ def test_shares_of_actions_fill_the_whole_at_every_point(tmp_path, window):
     assert len(drawn) == 4 and len(places) == 1 and 200 < len(places.pop()) < 500
     heights = np.sum([[y for _, y in line["data"]] for line in drawn], axis=0)
     np.testing.assert_allclose(heights, 1, atol=1e-5)
+
+
+def test_changed_settings_are_marked_in_every_chart_and_alerts_in_theirs(tmp_path):
+    run = make_run(tmp_path)
+    run.event("resume", {"env_steps": 5120, "changes": {"algo.lr": [1, 2], "algo.clip": [3, 4]}})
+    run.event("resume", {"env_steps": 6400, "changes": {}})
+    run.event("change", {"setting": "algo.lr", "before": 2, "after": 1e-4, "env_steps": 7680})
+    run.event("change", {"setting": "algo.lr", "before": 2, "after": 1e-4})  # older: nobody knows
+    changes = told.changes(run)
+    assert [each.env_steps for each in changes] == [5120, 7680]
+    assert [each.text for each in changes] == ["algo.lr = 2, 1 more", "algo.lr = 0.0001"]
+    history = History(run.metrics_path).refresh()
+    marks = [Mark(each.env_steps, each.text, everywhere=True, colour=CHANGE) for each in changes]
+    marks.append(Mark(6000, "policy.entropy", "policy/entropy"))
+    found = {}
+    for title, key in (("Score", "train/score"), ("e", "policy/entropy"), ("l", "loss/value")):
+        drawn = options(Chart(title, (key,)), history, View(), marks)["series"][-1]["markLine"]
+        found[title] = [(line["xAxis"], line["lineStyle"]["color"]) for line in drawn["data"]]
+    assert found["l"] == [(5120.0, CHANGE), (7680.0, CHANGE)]
+    assert found["Score"] == found["e"] == sorted([*found["l"], (6000.0, ALERT)])
 
 
 def test_components_of_actions_share_a_chart():

@@ -47,6 +47,10 @@ _OF_COMPONENTS: Final = {
 _POINTS_EACH: Final = {1: 500, 2: 400}
 _FEW_POINTS: Final = 250
 _ROW_HEIGHT: Final = 13  # pixels of a label
+ALERT: Final = "#c77700"
+CHANGE: Final = "#a2508f"
+"""Colours of marks, for light and dark alike."""
+LEGEND: Final = {"alert, when it was first raised": ALERT, "settings changed": CHANGE}
 _LETTER: Final = 0.014  # of a chart's width, which a letter of a label takes at most
 
 
@@ -71,6 +75,9 @@ class Mark:
     env_steps: float
     text: str
     metric: str = ""
+    """The chart it belongs to, besides that of the score; all of them if `everywhere`."""
+    everywhere: bool = False
+    colour: str = ALERT
 
 
 @dataclass(frozen=True)
@@ -196,7 +203,11 @@ def options(
             name = chart.names[place] if chart.names else key
             series += _lines(chart, history, view, key, name, place)
     if series:
-        here = [mark for mark in marks if mark.metric in chart.keys or chart.title == "Score"]
+        here = [
+            mark
+            for mark in marks
+            if mark.everywhere or mark.metric in chart.keys or chart.title == "Score"
+        ]
         series[-1]["markLine"] = _marked(here, history, view)
     if set(chart.keys) & set(human.SCORES):
         series += human.lines(people, series)
@@ -265,17 +276,24 @@ def _marked(marks: Sequence[Mark], history: History, view: View) -> Options:
         return {"data": []}
     places = [float(np.interp(mark.env_steps, steps[there], axis[there])) for mark in marks]
     start, end = view.window or (float(axis[there].min()), float(axis[there].max()))
-    found = sorted(zip(places, (mark.text for mark in marks), strict=True))
-    shares = [((place - start) / ((end - start) or 1.0), text) for place, text in found]
+    found = sorted(
+        (place, mark.text, mark.colour) for place, mark in zip(places, marks, strict=True)
+    )
+    shares = [((place - start) / ((end - start) or 1.0), text) for place, text, _ in found]
     labels = [_beside(share, row) for (share, _), row in zip(shares, rows(shares), strict=True)]
     return {
         "symbol": "none",
         "silent": False,
-        "lineStyle": {"color": "#c77700", "type": "dashed", "width": 1},
-        "label": {"formatter": "{b}", "fontSize": 10, "color": "#c77700", "rotate": 0},
+        "lineStyle": {"type": "dashed", "width": 1},
+        "label": {"formatter": "{b}", "fontSize": 10, "rotate": 0},
         "data": [
-            {"name": text, "xAxis": place, "label": label}
-            for (place, text), label in zip(found, labels, strict=True)
+            {
+                "name": text,
+                "xAxis": place,
+                "label": label | {"color": colour},
+                "lineStyle": {"color": colour},
+            }
+            for (place, text, colour), label in zip(found, labels, strict=True)
         ],
     }
 

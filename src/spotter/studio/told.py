@@ -25,6 +25,7 @@ from spotter.traces.human import Baseline, baselines
 from spotter.types import UserError
 
 _USER_ERROR: Final = "UserError: "
+_LABEL: Final = 40  # letters of a setting and its value beside a mark
 
 
 @dataclass
@@ -35,6 +36,7 @@ class Now:
     history: History
     version: int
     alerts: "list[Warned]"
+    changes: "list[Retuned]"
     people: list[Baseline]
     has_checkpoint: bool
     has_episodes: bool
@@ -53,6 +55,7 @@ def read(context: Context, id: str) -> Now:
         history,
         history.version,
         alerts(run),
+        changes(run),
         baselines([run]),
         has_checkpoint(run),
         bool(traces.listing(run)),
@@ -217,6 +220,33 @@ def alerts(run: Run) -> list[Warned]:
             steps = written if isinstance(written, int) else 0
             found.setdefault(id, Warned(id, metric, level, saw, advice, steps))
     return [found[id] for id in sorted(found)]
+
+
+@dataclass(frozen=True)
+class Retuned:
+    """Settings that changed while the run was trained, or when it was resumed."""
+
+    env_steps: int
+    text: str
+
+
+def changes(run: Run) -> list[Retuned]:
+    """In the order they happened; older runs did not say where an intervention did it."""
+    found = []
+    for event in run.events():
+        values: Mapping[str, Any] = {}
+        if event.get("event") == "change":
+            values = {str(event.get("setting")): event.get("after")}
+        elif event.get("event") == "resume" and isinstance(event.get("changes"), dict):
+            pairs = event["changes"].items()
+            values = {name: pair[1] for name, pair in pairs if isinstance(pair, list) and pair[1:]}
+        steps = event.get("env_steps")
+        if values and isinstance(steps, int):
+            told = [f"{name} = {flow(value)}" for name, value in values.items()]
+            rest = f", {len(told) - 1} more" if len(told) > 1 else ""
+            first = told[0] if len(told[0]) <= _LABEL else f"{told[0][: _LABEL - 1]}…"
+            found.append(Retuned(steps, f"{first}{rest}"))
+    return found
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -36,7 +36,12 @@ _ELSEWHERE: Final = (
     "time/elapsed_s",
     "time/eta_s",
 )
-_MARKED: Final = {"resume", "change", "fault"}
+MARKED: Final = {
+    "change": "settings changed",
+    "resume": "resumed",
+    "fault": "an environment failed",
+}
+"""What is marked in every plot, and its name in the legend."""
 _MOST_MORE: Final = 24
 _HOVERS: Final = 40
 
@@ -57,18 +62,24 @@ def score_plot(facts: Facts, size: tuple[int, int]) -> Markup | None:
     ends += [training.least, training.greatest] if training else []
     ends = [end for end in (*ends, *([] if level is None else [level])) if np.isfinite(end)]
     plot = Plot.around(size, (0.0, _last_step(facts)), (min(ends, default=0), max(ends, default=1)))
-    marks = [
-        Mark(happening.env_steps, f"{happening.kind}: {happening.text}")
-        for happening in facts.timeline
-        if happening.kind in _MARKED and happening.env_steps is not None
-    ]
-    layers = [plot.marks(marks)]
+    layers = []
     if level is not None:
         layers.append(plot.level(Level(level, f"solved at {number(level)}")))
     layers.append(plot.spreads(points))
     if training is not None:
         layers += [plot.line(training, "c1"), _hover(plot, facts, "train/score")]
-    return plot.svg("score over env steps", *layers, plot.points(points))
+    return plot.svg("score over env steps", *layers, plot.points(points), plot.marks(marks(facts)))
+
+
+def marks(facts: Facts) -> list[Mark]:
+    """What happened to the run, for every plot over env steps."""
+    found = []
+    for happening in facts.timeline:
+        kind = "change" if happening.changes_settings else happening.kind
+        if kind in MARKED and happening.env_steps is not None:
+            text = f"{happening.kind} at {count(happening.env_steps)} env steps: {happening.text}"
+            found.append(Mark(happening.env_steps, text, kind))
+    return found
 
 
 def _last_step(facts: Facts) -> float:
@@ -92,7 +103,8 @@ def test_plot(facts: Facts) -> Markup | None:
 def small_plot(facts: Facts, key: str) -> Markup:
     drawn = line(facts.curves[key])
     plot = Plot.around(SMALL, (0.0, _last_step(facts)), (drawn.least, drawn.greatest))
-    return plot.svg(f"{key} over env steps", plot.line(drawn, "c1"), _hover(plot, facts, key))
+    layers = plot.line(drawn, "c1"), _hover(plot, facts, key), plot.marks(marks(facts))
+    return plot.svg(f"{key} over env steps", *layers)
 
 
 def _hover(plot: Plot, facts: Facts, key: str) -> Markup:
@@ -123,7 +135,7 @@ def time_plot(facts: Facts) -> Markup | None:
     if len(x) < 2:
         return None
     plot = Plot.around(SMALL, (0.0, _last_step(facts)), (0.0, 1.0))
-    return plot.svg("share of time by stage", plot.stack(x, parts))
+    return plot.svg("share of time by stage", plot.stack(x, parts), plot.marks(marks(facts)))
 
 
 def watched(facts: Facts) -> list[str]:

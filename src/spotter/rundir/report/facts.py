@@ -31,6 +31,7 @@ class Happening:
     kind: str
     text: str
     env_steps: int | None
+    changes_settings: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,9 @@ def _timeline(view: RunView) -> Iterator[Happening]:
         kind = str(event.get("event"))
         told = _told(kind, event)
         if told:
-            yield Happening(text(event.get("time")), kind, told, whole(event.get("env_steps")))
+            time, steps = text(event.get("time")), whole(event.get("env_steps"))
+            changes = kind == "change" or bool(event.get("changes"))
+            yield Happening(time, kind, told, steps, changes)
 
 
 def _told(kind: str, event: Mapping[str, Any]) -> str | None:

@@ -93,6 +93,12 @@ def _score(facts: Facts) -> Markup | None:
         legend.append(_swatch("gem c4", "test"))
     if facts.view.threshold is not None:
         legend.append(_swatch("dash", f"solved at {number(facts.view.threshold)}"))
+    there = {mark.kind for mark in charts.marks(facts)}
+    legend += [
+        _swatch(f"flag {kind}", f"{name} (in every plot over env steps)")
+        for kind, name in charts.MARKED.items()
+        if kind in there
+    ]
     return _section(
         "Score over env steps",
         el("ul", *legend, class_="legend"),

@@ -22,6 +22,7 @@ _ROUND: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 12, 26
 _BEYOND: Final = 0.02  # a little room, so that nothing sits on the edge
 _BESIDE: Final = 9
+_MOST_MARKS: Final = 60
 _LETTER: Final = 6.4  # width of a small letter, to keep labels apart
 
 
@@ -50,6 +51,8 @@ class Mark:
 
     x: float
     text: str
+    kind: str
+    """Its class: how it looks."""
 
 
 @dataclass(frozen=True)
@@ -212,11 +215,14 @@ class Plot:
         return self.px(point.x) + (_BESIDE if point.is_test else 0)
 
     def marks(self, marks: Sequence[Mark]) -> Markup:
+        """A line each, and a flag on top that says what it is when pointed at."""
         parts = []
-        for mark in thinned(marks, 60):
+        for mark in thinned(marks, _MOST_MARKS):
             x = f"{self.px(mark.x):.1f}"
-            d = f"M{x} {_TOP}V{self.height - _BOTTOM}"
-            parts.append(el("path", el("title", mark.text), d=d, class_="mark"))
+            line = f"M{x} {_TOP}V{self.height - _BOTTOM}"
+            parts.append(el("path", d=line, class_=f"mark {mark.kind}"))
+            flag = f"M{x} {_TOP + 2}l-5-9h10z"
+            parts.append(el("path", el("title", mark.text), d=flag, class_=f"flag {mark.kind}"))
         return join(*parts)
 
     def hover(self, texts: Sequence[tuple[float, str]]) -> Markup:

@@ -71,7 +71,12 @@ video { display: block; width: 100%; border-radius: 8px; background: #000; max-h
 .dot { stroke: var(--card); stroke-width: 1.2; } .dot.soft { opacity: 0.75; }
 .level { stroke: var(--c3); stroke-width: 1.6; stroke-dasharray: 6 4; fill: none; }
 .mean { stroke: var(--c4); stroke-width: 1.6; fill: none; }
-.mark { stroke: var(--quiet); stroke-width: 1; stroke-dasharray: 2 3; fill: none; }
+.mark { stroke-width: 1.2; stroke-dasharray: 4 3; fill: none; pointer-events: none; }
+.mark.change { stroke: var(--c7); } .flag.change { fill: var(--c7); color: var(--c7); }
+.mark.resume { stroke: var(--quiet); } .flag.resume { fill: var(--quiet); color: var(--quiet); }
+.mark.fault { stroke: var(--bad); } .flag.fault { fill: var(--bad); color: var(--bad); }
+.legend i.flag { width: 0; height: 0; background: none; border-radius: 0;
+  border: 5px solid transparent; border-top: 9px solid currentColor; border-bottom: 0; }
 .broken { stroke: var(--bad); stroke-width: 1.5; opacity: 0.7; fill: none; }
 .hover { fill: transparent; } .hover:hover { fill: var(--quiet); opacity: 0.12; }
 .scroll { overflow-x: auto; }

@@ -72,7 +72,8 @@ class _Page:
         now = self._now
         stopping = self._context.launcher.is_stopping(now.info["id"], now.info["pid"])
         policy = (now.has_checkpoint, now.has_episodes)
-        seen = (now.info, now.version, len(now.alerts), now.people, policy, stopping)
+        marks = (len(now.alerts), len(now.changes))
+        seen = (now.info, now.version, marks, now.people, policy, stopping)
         if seen != self._shown:
             self._shown = seen
             self._head.show(now)
@@ -154,6 +155,11 @@ class _Charts:
                 self._smoothing = ui.slider(min=0, max=0.98, step=0.02, value=0)
                 self._smoothing.props('aria-label="Smoothing" dense').on_value_change(self._refill)
         self._grid = ui.element("div").classes("studio-grid")
+        with ui.element("div").classes("studio-row"):
+            self._legend = {
+                text: ui.label(f"┆ {text}").classes("studio-chart-about").style(f"color: {colour}")
+                for text, colour in charts.LEGEND.items()
+            }
         ui.label(zoom.HINT).classes("studio-chart-about")
         self._redraw()
 
@@ -170,6 +176,11 @@ class _Charts:
         actions = self._now.info["actions"]
         return charts.groups(self._catalogue, self._now.history.keys, actions)
 
+    def _show_legend(self) -> None:
+        there = (self._now.alerts, self._now.changes)
+        for label, marks in zip(self._legend.values(), there, strict=True):
+            label.set_visibility(bool(marks))
+
     def _redraw(self) -> None:
         groups = self._groups()
         if list(groups) != self._chooser.options:
@@ -177,6 +188,7 @@ class _Charts:
         wanted = groups.get(str(self._chooser.value), [])
         self._names = [chart.title for chart in wanted]
         self._drawn = []
+        self._show_legend()
         with _cleared(self._grid):
             if not self._now.history.rows:
                 theme.empty(*_no_curves(self._now))
@@ -195,6 +207,7 @@ class _Charts:
         self._refill()
 
     def _refill(self) -> None:
+        self._show_legend()
         for chart, element in self._drawn:
             element.options.clear()
             element.options.update(self._options(chart))
@@ -203,8 +216,12 @@ class _Charts:
     def _options(self, chart: Chart) -> dict[str, Any]:
         axis, weight = AXES[str(self._axis.value)], float(self._smoothing.value or 0)
         view = View(axis, weight, self._zoom.window)
-        marks = [Mark(each.env_steps, each.id, each.metric) for each in self._now.alerts]
         now = self._now
+        marks = [Mark(each.env_steps, each.id, each.metric) for each in now.alerts]
+        marks += [
+            Mark(each.env_steps, each.text, everywhere=True, colour=charts.CHANGE)
+            for each in now.changes
+        ]
         return self._zoom.apply(charts.options(chart, now.history, view, marks, now.people))
 
 
