@@ -105,6 +105,23 @@ def test_the_table_is_the_rollout(make_config):
         assert (row["end"] == "terminated") == rollout.terminated[t, n].item()
 
 
+@pytest.mark.parametrize("credit", ["to_go", "episode"])
+@pytest.mark.parametrize("baseline", ["mean", "none"])
+def test_the_table_shows_no_critic_that_was_not_used(make_config, baseline, credit):
+    algo = {"name": "reinforce", "baseline": baseline, "returns": credit}
+    with Training(make_config("CartPole-v1", algo)) as training:
+        rollout = training.collector.collect_episodes(1, training.progress)
+        arrays = rollout.arrays()
+        returns = training.algorithm._returns(arrays, 0.99)
+        batch = arrays.flatten(returns, returns)
+        expected = batch.target - batch.target.mean() if baseline == "mean" else batch.target
+    text = diagnosis.table(rollout, 0.99, 1.0, baseline, credit)
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert {row["value"] for row in rows} == {""}
+    shown = sorted(float(row["advantage"]) for row in rows)
+    assert shown == pytest.approx(sorted(expected.tolist()), abs=1e-3)
+
+
 def test_rewards_add_up_within_episodes(make_config):
     rows = rows_of(collected(make_config)[0])
     assert any(row["end"] for row in rows), "an untrained CartPole falls within 40 steps"

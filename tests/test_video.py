@@ -315,6 +315,15 @@ def test_numbers_where_actions_are_numbers(tmp_path, captions, address, action, 
     assert captions[1].action == words
 
 
+def test_a_caption_tells_what_the_game_received(tmp_path, captions):
+    noise = {"wrappers": [{"name": "action_noise", "std": 0.4}]}
+    env = resolve("Pendulum-v1", [{"env": noise}]).config.env
+    film(env, 1, [np.zeros(1, np.float32)] * 3, tmp_path / "a.mp4")
+    told = [caption.action for caption in captions[1:]]
+    assert all(words.startswith("torque ") for words in told)
+    assert any(words != "torque +0.00" for words in told)
+
+
 def test_names_follow_action_maps_of_evaluation():
     lander = resolve("LunarLander-v3").config.env
 

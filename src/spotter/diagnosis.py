@@ -89,24 +89,37 @@ def _some_numbers(batch: Batch) -> npt.NDArray[np.float32]:
     return np.concatenate(found)
 
 
-def table(rollout: Rollout, gamma: float, lam: float) -> str:
-    """One line per step as CSV, copy after copy, up to a few thousand lines."""
-    returns = F.discounted_returns(rollout.reward, rollout.next_value, rollout.episode_end, gamma)
-    advantage = F.gae(
-        rollout.reward, rollout.value, rollout.next_value, rollout.episode_end, gamma, lam
-    )
+def table(
+    rollout: Rollout, gamma: float, lam: float, baseline: str = "value", credit: str = "to_go"
+) -> str:
+    """One line per step as CSV, copy after copy, up to a few thousand lines.
+
+    `baseline` and `credit` as the algorithm has them; without a critic `value` is empty.
+    """
+    has_critic = baseline == "value"
+    bootstrap = rollout.next_value * has_critic
+    returns = F.discounted_returns(rollout.reward, bootstrap, rollout.episode_end, gamma)
+    if has_critic:
+        advantage = F.gae(
+            rollout.reward, rollout.value, rollout.next_value, rollout.episode_end, gamma, lam
+        )
+    else:
+        whole = credit == "episode"
+        advantage = F.episode_returns(returns, rollout.episode_end) if whole else returns
+        if baseline == "mean":
+            advantage = advantage - advantage[rollout.valid].mean()
     steps = min(rollout.steps, _MOST_ROWS)
     copies = min(rollout.count, max(1, _MOST_ROWS // steps))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for copy in range(copies):
-        writer.writerows(_rows(rollout, copy, steps, returns, advantage))
+        writer.writerows(_rows(rollout, copy, steps, returns, advantage, has_critic))
     return text.getvalue()
 
 
 def _rows(
-    rollout: Rollout, copy: int, steps: int, returns: Tensor, advantage: Tensor
+    rollout: Rollout, copy: int, steps: int, returns: Tensor, advantage: Tensor, has_critic: bool
 ) -> list[tuple[object, ...]]:
     def column(x: Tensor) -> list[float]:
         values: list[float] = x[:steps, copy].tolist()
@@ -133,6 +146,7 @@ def _rows(
         cumulative += rewards[t]
         end = ("terminated" if terminated[t] else "truncated") if ended[t] else ""
         end = "lost" if t in lost else end
-        rows.append((copy, t, action, probability, rewards[t], cumulative, mc, value, gain, end))
+        known = value if has_critic else ""
+        rows.append((copy, t, action, probability, rewards[t], cumulative, mc, known, gain, end))
         cumulative = 0.0 if ended[t] else cumulative
     return rows

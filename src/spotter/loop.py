@@ -285,7 +285,8 @@ class Loop:
         if self.training.last is None:  # before the first update
             return ""
         gamma, lam = row["hp/algo.gamma"], row.get("hp/algo.lambda", 1.0)
-        return diagnosis.table(self.training.last, gamma, lam)
+        algo = self.training.config.algo
+        return diagnosis.table(self.training.last, gamma, lam, algo.baseline_used, algo.credit)
 
     def state(self) -> dict[str, Any]:
         return {

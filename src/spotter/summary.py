@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from spotter.envs.base import episode_limit, family
 from spotter.envs.fingerprint import fingerprint, protocol_name
 from spotter.envs.grade import Grade
-from spotter.envs.spaces import bounded
+from spotter.envs.scale import Scale
 from spotter.fast.network import choose_engine
 from spotter.metrics.alerts import Facts
 from spotter.nets.actor_critic import has_images
@@ -125,7 +125,7 @@ def _bounded(spaces: Spaces) -> tuple[bool, ...]:
     if spaces.action.kind != "box" or spaces.env is None:
         return ()
     box: Any = spaces.env.action
-    return tuple(bounded(box).tolist())
+    return tuple(Scale.between(box.low, box.high).bounded.tolist())
 
 
 def _range(leaves: Iterable[Leaf]) -> tuple[float, float] | None:

@@ -206,3 +206,34 @@ def test_mistakes_are_one_sentence(spotter, run, args, sentence):
     assert sentence in ran.err
     assert len(ran.err.strip().splitlines()) == 1
     assert "--gamma" not in args or not listing(run), "nothing is played for nothing"
+
+
+def test_without_a_critic_the_baseline_is_told(spotter, make_config):
+    run = saved(make_config("CartPole-v1", "reinforce", env={**CLASSIC, "time_limit": 30}))
+    ran = spotter("inspect", "@last", "--seed", "3")
+    assert ran.code == 0, ran.err
+    summary, names = ran.out.splitlines()[1:3]
+    assert summary.endswith("the mean return of this episode (no critic)")
+    assert "value" not in names.split("\t") and "advantage" in names.split("\t")
+    told = json.loads(spotter("inspect", "@last", "--seed", "3", "--json").out)["episodes"][0]
+    assert told["judged"]["lambda"] is None and told["judged"]["baseline"] > 0
+    assert "value" not in told["steps"][0]
+    refused = spotter("inspect", "@last", "--lambda", "0.5")
+    assert refused.code == 2
+    assert "this run has none (algo.baseline is mean)" in refused.err
+    assert len(listing(run)) == 1
+
+
+def test_a_box_action_is_what_the_environment_received(spotter, make_config):
+    run = saved(make_config("Pendulum-v1", env={**CLASSIC, "time_limit": 5}))
+    ran = spotter("inspect", "@last", "--sampled", "--step", "2")
+    assert ran.code == 0, ran.err
+    trace = load(listing(run)[0])
+    received = trace.columns["received"][2, 0]
+    lines = dict(line.split("\t", 1) for line in ran.out.splitlines() if "\t" in line)
+    assert lines["action"] == f"torque {received:+.2f}"
+    assert float(lines["std"]) == pytest.approx(2.0, abs=0.01)
+    assert lines["policy's output"].startswith(f"{trace.columns['action'][2, 0]:.4g} (in")
+    rows = json.loads(spotter("inspect", str(listing(run)[0]), "--json").out)["episodes"][0]
+    assert rows["steps"][2]["received/0"] == pytest.approx(received)
+    assert rows["action_high"] == [2.0]

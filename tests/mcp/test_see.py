@@ -168,6 +168,32 @@ def record(run, *rewards, **fields):
     return save(made, place(run, made.meta)).name
 
 
+def test_an_episode_tells_what_was_used_and_received(runs):
+    run = make_run(runs, updates=1)
+    box = {"action_kind": "box", "action_names": ("torque",), "nvec": (), "seed": 8}
+    made = trace(
+        (1.0, 1.0),
+        run=run.id,
+        columns={"action": np.array([[0.5], [1.5]]), "received": np.array([[1.0], [2.0]])},
+        **box,
+    )
+    received = save(made, place(run, made.meta)).name
+    without = record(run, 1.0, 2.0, baseline="mean", baseline_mean=2.5, seed=9)
+
+    async def scenario():
+        async with at_desk(runs) as client:
+            found = await ask(client, "episode", name=received)
+            assert [row[1] for row in found["rows"]] == ["torque +1.00", "torque +2.00"]
+            assert found["method"] == "returns and advantages with gamma 0.9, lambda 0.8"
+            found = await ask(client, "episode", name=without)
+            assert found["method"].endswith("minus 2.5, the mean return of its update (no critic)")
+            at = found["columns"].index
+            assert [row[at("value")] for row in found["rows"]] == [None, None]
+            assert [row[at("advantage")] for row in found["rows"]] == [0.3, -0.5]
+
+    asyncio.run(scenario())
+
+
 def test_episodes_of_another_game_are_counted_only_when_asked_for(runs):
     run = make_run(runs, updates=1)
     changed = {"changes": ("env.time_limit=2",), "seed": 4}

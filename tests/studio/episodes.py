@@ -74,6 +74,19 @@ def cartpole(run, length=40, **more):
     )
 
 
+def torque(run, length=3):
+    """One axis from -2 to 2; the policy's own numbers are half as large."""
+    made = {k: v for k, v in columns(length).items() if k not in ("probability", "greedy")}
+    action = np.linspace(-1, 0, length, dtype=np.float32)[:, None]
+    believed = {"mean": np.full((length, 1), 0.5), "std": np.full((length, 1), 0.25)}
+    more = {"action": action, "received": 2 * action, **believed, "obs/obs": action}
+    bounds = {"action_low": (-2.0,), "action_high": (2.0,)}
+    about = meta(
+        run, length, seed=11, action_kind="box", action_names=("torque",), nvec=(), **bounds
+    )
+    return store(run, Trace(about, {**made, **more}))
+
+
 def pixels(run, length=12, stack=4, **more):
     """Gray pictures in a stack, and an action that is masked in every other step."""
     width = 3

@@ -8,6 +8,7 @@ import pytest
 
 from spotter.studio.pages.inspector import changes
 from spotter.traces import format as traces
+from spotter.traces import labels
 from spotter.traces.advantages import judged
 from tests.studio import episodes
 from tests.studio.making import make_run
@@ -68,7 +69,7 @@ def test_a_click_on_a_row_jumps_there(page, visit):
     trace = visit("cartpole")
     page.click('.viewer-table [data-step="7"]')
     assert step_of(page) == 7
-    assert page.inner_text(".viewer-action").startswith(traces.action_label(trace, 7))
+    assert page.inner_text(".viewer-action").startswith(labels.action_label(trace, 7))
 
 
 def test_only_rows_in_sight_are_drawn_and_the_table_follows(page, visit):
@@ -146,6 +147,34 @@ def test_an_episode_that_was_cut_off_goes_on_with_the_value(page, studio, shown)
     assert "truncated" in page.inner_text(".viewer-action")
 
 
+def test_without_a_critic_the_baseline_is_shown(page, studio, shown):
+    run, _ = shown
+    name = episodes.cartpole(run, 9, baseline="mean", baseline_mean=3.25, seed=9, end="cut")
+    page.goto(f"{studio.url}inspect?run={run.id}&episode={name}&step=4")
+    page.wait_for_selector(".viewer-step")
+    trace = traces.load(traces.find(run, name))
+    own, other = judged(trace), judged(trace, gamma=0.5)
+    assert fact(page, "baseline") == 3.25
+    assert fact(page, "advantage") == pytest.approx(own.advantage[4], rel=1e-3)
+    assert page.query_selector('[data-fact="value"]') is None
+    assert page.query_selector(".viewer-lambda") is None
+    page.fill(".viewer-gamma", "0.5")
+    assert fact(page, "baseline") == pytest.approx(other.baseline, rel=1e-3)
+    assert fact(page, "advantage") == pytest.approx(other.advantage[4], rel=1e-3)
+
+
+def test_continuous_actions_are_in_the_environments_units(page, studio, shown):
+    run, _ = shown
+    name = episodes.torque(run)
+    page.goto(f"{studio.url}inspect?run={run.id}&episode={name}&step=1")
+    page.wait_for_selector(".viewer-step")
+    assert page.inner_text(".viewer-action") == "torque -1.00"
+    assert page.inner_text(".viewer-axis b") == "1 ± 0.5"
+    if box := page.query_selector(".viewer-axis input"):  # where a policy can play on
+        assert box.get_attribute("max") == "2"
+        assert box.input_value() == "-1"
+
+
 def test_masked_actions_and_unlikely_picks_are_marked(page, visit):
     trace = visit("pixels")
     assert page.locator(".viewer-choice.masked").count() == 1
@@ -160,7 +189,7 @@ def test_masked_actions_and_unlikely_picks_are_marked(page, visit):
 def test_stacked_frames_carry_the_action_taken_when_they_were_seen(page, visit):
     trace = visit("pixels", step=2)
     tiles = page.locator(".viewer-tiles span").all_inner_texts()
-    words = [traces.action_label(trace, step) for step in range(3)]
+    words = [labels.action_label(trace, step) for step in range(3)]
     assert tiles == ["before the start", *words]
     before = picture(page, ".viewer-tile img")
     page.keyboard.press("ArrowRight")

@@ -61,9 +61,14 @@ def test_what_cannot_be_done_is_refused(run):
 
 def test_actions_may_be_a_number_per_axis(run):
     trace = made(run, [[0.5, 0.25], [0, 1.0]], action_kind="box")
-    assert numbers(trace, 1, [-1, 0.5]).tolist() == [-1, 0.5]
-    for values in ([0.1], [0, 2], [0, float("nan")], [0, 0, 0]):
-        with pytest.raises(UserError, match="is 2 numbers from -1 to 1"):
+    assert numbers(trace, 1, [-1, 0.5]).tolist() == [-1, 0.5], "an older one: the policy's units"
+    bounds = {"action_low": (-2.0, 0.0), "action_high": (2.0, 10.0)}
+    newer = made(run, [[0.5, 0.25], [0, 1.0]], action_kind="box", **bounds)
+    assert numbers(newer, 1, [-1, 10]).tolist() == [-0.5, 1.0]
+    for values in ([0.1], [0, 11], [0, float("nan")], [0, 0, 0]):
+        with pytest.raises(UserError, match="is 2 numbers: -2 to 2, 0 to 10"):
+            numbers(newer, 0, values)
+        with pytest.raises(UserError, match="is 2 numbers: -1 to 1, -1 to 1"):
             numbers(trace, 0, values)
     with pytest.raises(UserError, match="not there"):
         numbers(trace, 2, [0, 0])

@@ -13,6 +13,7 @@ from spotter import checkpoint
 from spotter.evaluate import Evaluator
 from spotter.rundir.run import Run
 from spotter.traces import format as traces
+from spotter.traces import labels
 from spotter.traces.advantages import judged
 from spotter.traces.branch import branch, branch_to_disk
 from spotter.traces.capture import capture, capture_to_disk, eval_seeds
@@ -101,9 +102,9 @@ def test_switches_and_dials(make_config, actions, width, names):
     trace = capture("@last", mode="sampled")
     assert trace.meta.action_names == names
     assert trace.columns["probability"].shape == (10, width)
-    assert len(traces.choices(trace.meta)) == width
+    assert len(labels.choices(trace.meta)) == width
     assert trace.columns["action"].dtype == np.int64
-    assert traces.action_label(trace, 0)
+    assert labels.action_label(trace, 0)
     assert len(table(trace)) == 11
 
 
@@ -151,7 +152,7 @@ def test_continuous_actions_have_a_centre_and_a_spread(make_config):
     assert trace.columns["action"].shape == trace.columns["mean"].shape == (7, 1)
     assert (trace.columns["std"] > 0).all()
     assert "probability" not in trace.columns
-    assert traces.action_label(trace, 0).startswith("torque ")
+    assert labels.action_label(trace, 0).startswith("torque ")
 
 
 def test_a_bandit_is_one_step(make_config):
@@ -237,7 +238,7 @@ def test_stacked_pictures_are_labelled(make_config):
     newest, before = trace.columns["obs/obs"][5, 6:], trace.columns["obs/obs"][5, 3:6]
     np.testing.assert_array_equal(before, trace.columns["obs/obs"][4, 6:])
     assert not np.array_equal(newest, before)
-    assert [step for step, _ in traces.stack_labels(trace, "obs", 5)] == [3, 4, 5]
+    assert [step for step, _ in labels.stack_labels(trace, "obs", 5)] == [3, 4, 5]
 
 
 @pytest.mark.parametrize(

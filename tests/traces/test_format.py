@@ -13,6 +13,7 @@ import pytest
 from spotter.rundir.files import StorageError
 from spotter.rundir.run import Run
 from spotter.traces import format as traces
+from spotter.traces import labels
 from spotter.traces.format import Frames, Trace, load, place, save
 from spotter.traces.rows import table
 from spotter.types import UserError
@@ -178,25 +179,25 @@ def test_columns_are_read_one_by_one(run, monkeypatch):
     ],
 )
 def test_actions_in_words(fields, action, words):
-    assert traces.label(meta(**fields), np.array(action)) == words
+    assert labels.label(meta(**fields), np.array(action)) == words
 
 
 def test_choices_of_an_action_with_several_parts():
     many = meta(action_kind="multi_discrete", action_names=("move", "turn"), nvec=(2, 3))
-    assert traces.choices(many) == ("move 0", "move 1", "turn 0", "turn 1", "turn 2")
-    assert traces.choices(meta()) == ("left", "right")
+    assert labels.choices(many) == ("move 0", "move 1", "turn 0", "turn 1", "turn 2")
+    assert labels.choices(meta()) == ("left", "right")
 
 
 def test_each_stacked_frame_knows_what_was_done_when_it_was_seen():
     made = trace(reward=[0.0] * 6, stacks={"obs": 4})
-    assert traces.stack_labels(made, "obs", 5) == [
+    assert labels.stack_labels(made, "obs", 5) == [
         (2, "left"),
         (3, "right"),
         (4, "left"),
         (5, "right"),
     ]
-    assert traces.stack_labels(made, "obs", 1)[:2] == [(None, ""), (None, "")]
-    assert traces.stack_labels(made, "elsewhere", 1) == [(1, "right")]
+    assert labels.stack_labels(made, "obs", 1)[:2] == [(None, ""), (None, "")]
+    assert labels.stack_labels(made, "elsewhere", 1) == [(1, "right")]
 
 
 def test_the_table_has_a_row_per_step_and_leaves_pictures_out():

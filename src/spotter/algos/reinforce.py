@@ -46,6 +46,14 @@ class Config(AlgoConfig):
     )
     value_weight: Annotated[Schedule, within(0)] = constant(0.5)
 
+    @property
+    def baseline_used(self) -> Literal["value", "mean", "none"]:
+        return self.baseline
+
+    @property
+    def credit(self) -> Literal["to_go", "episode"]:
+        return self.returns
+
 
 def make(config: Config, policy: Policy, seed: int) -> Reinforce:
     return Reinforce(config, policy)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from spotter.cli import table
-from spotter.cli.inspect_play import How, check_step, episodes_of, kept, refuse
+from spotter.cli.inspect_play import How, check_step, episodes_of, kept, refuse, refuse_lambda
 from spotter.cli.train import Overrides
 from spotter.cli.words import count, number
 from spotter.types import UserError
@@ -83,6 +83,7 @@ def run(
     refuse(step, csv_file, episodes, as_json)
     how = How(overrides or [], seed, sampled, untrained, episodes)
     traces = episodes_of(selector, how)
+    refuse_lambda(lam, traces)
     found = [judged(trace, gamma, lam) for trace in traces]
     check_step(traces[0], step)
     if csv_file is not None:
@@ -121,7 +122,7 @@ def _show_head(trace: "Trace", found: "Judged") -> None:
     typer.echo(f"{meta.env_id}: run {meta.run}, {who}, {meta.mode}, seed {meta.seed}{changed}")
     typer.echo(
         f"score {number(meta.score)} in {count(meta.length)} steps, {_END[meta.end]}; "
-        f"returns and advantages with gamma {found.gamma:g}, lambda {found.lam:g}"
+        f"{found.method}"
     )
     for warning in meta.warnings:
         typer.echo(f"note: {warning}")
@@ -144,7 +145,8 @@ def _show_table(trace: "Trace", found: "Judged") -> None:
     if length > _WHOLE:
         shown = {*range(_HEAD), *range(length - _TAIL, length), *stands_out}
     parts = trace.meta.parts if len(trace.meta.parts) > 1 else ()
-    columns = ["step", "action", "p", "value", "reward", *parts]
+    value = ["value"] if "value" in trace.columns else []
+    columns = ["step", "action", "p", *value, "reward", *parts]
     columns += ["score", "return", "advantage", ""]
     rows: list[list[str]] = []
     before = -1
@@ -153,7 +155,7 @@ def _show_table(trace: "Trace", found: "Judged") -> None:
             rows.append([f"… {step - before - 1} more", *[""] * (len(columns) - 1)])
         rows.append(_row(trace, found, step, len(parts), stands_out.get(step, "")))
         before = step
-    gives = (*parts, "return", "score", "p", "value")
+    gives = (*parts, "return", "score", "p", *value)
     table.show(columns, rows, wraps=("action", ""), gives=gives, header=True)
     if len(shown) < length:
         typer.echo(
@@ -163,15 +165,15 @@ def _show_table(trace: "Trace", found: "Judged") -> None:
 
 
 def _row(trace: "Trace", found: "Judged", step: int, parts: int, why: str) -> list[str]:
-    from spotter.traces.format import action_label
+    from spotter.traces.labels import action_label
 
     columns = trace.columns
-    value = _short(columns["value"][step]) if "value" in columns else "-"
+    value = [_short(columns["value"][step])] if "value" in columns else []
     return [
         str(step),
         action_label(trace, step),
         _likelihood(trace, step),
-        value,
+        *value,
         _short(columns["reward"][step]),
         *(_short(columns["part"][step, i]) for i in range(parts)),
         _short(found.score[step]),
@@ -208,7 +210,7 @@ def _short(value: Any) -> str:
 
 
 def _show_step(trace: "Trace", found: "Judged", step: int) -> None:
-    from spotter.traces.format import action_label, choices
+    from spotter.traces.labels import action_label, beliefs, choices
 
     columns = trace.columns
     _show_head(trace, found)
@@ -231,9 +233,11 @@ def _show_step(trace: "Trace", found: "Judged", step: int) -> None:
             hidden = masked is not None and not masked[i]
             p = float(columns["probability"][step, i])
             lines[f"p {name}"] = "masked" if hidden else f"{p:.3f} {'▇' * round(20 * p)}".rstrip()
-    for name in ("mean", "std"):
-        if name in columns:
-            lines[name] = ", ".join(f"{x:.4g}" for x in columns[name][step].ravel())
+    for name, column in beliefs(trace).items():
+        lines[name] = ", ".join(f"{x:.4g}" for x in column[step].ravel())
+    if "received" in columns and trace.meta.action_kind == "box":
+        output = ", ".join(f"{x:.4g}" for x in columns["action"][step].ravel())
+        lines["policy's output"] = f"{output} (in [-1, 1] where the environment has bounds)"
     for path, leaf in trace.observations.items():
         seen = leaf[step]
         numbers = ", ".join(f"{x:.4g}" for x in seen.ravel()[:_NARROW])
@@ -322,7 +326,7 @@ def _as_data(
         meta = {key: value for key, value in asdict(trace.meta).items() if key != "settings"}
         steps = [dict(zip(names, row, strict=True)) for row in rows]
         stands_out = {str(step): why for step, why in notable(trace, one).items()}
-        judged = {"gamma": one.gamma, "lambda": one.lam}
+        judged = {"gamma": one.gamma, "lambda": one.lam, "baseline": one.baseline}
         episodes.append(
             {"folder": str(folder), **meta, "judged": judged, "notable": stands_out, "steps": steps}
         )

@@ -27,6 +27,15 @@ def refuse(step: int | None, csv_file: Path | None, episodes: int, as_json: bool
         raise UserError(f"cannot write {csv_file}: there is no folder {csv_file.parent}")
 
 
+def refuse_lambda(lam: float | None, traces: "list[Trace]") -> None:
+    """Where nothing depends on it."""
+    if lam is not None and any(trace.meta.baseline != "value" for trace in traces):
+        raise UserError(
+            "--lambda weighs what a critic expects, and this run has none "
+            f"(algo.baseline is {traces[0].meta.baseline}); leave it out"
+        )
+
+
 @dataclass(frozen=True)
 class How:
     """How an episode shall be played."""

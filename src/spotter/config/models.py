@@ -177,6 +177,16 @@ class AlgoConfig(Plugin):
     """Whether copies wait for each other, as where whole episodes are collected."""
 
     @property
+    def baseline_used(self) -> Literal["value", "mean", "none"]:
+        """What advantages are measured against: the critic, the mean return, or nothing."""
+        return "value"
+
+    @property
+    def credit(self) -> Literal["to_go", "episode"]:
+        """Whether a step is credited with what followed it, or with its whole episode."""
+        return "to_go"
+
+    @property
     def ahead(self) -> bool:
         """Whether the next rollout is collected while the last is learnt from."""
         return False

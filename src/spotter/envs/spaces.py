@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces as gs
 
+from spotter.envs.scale import UNBOUNDED, Scale
 from spotter.types import ActionSpec, Array, EnvSpaces, Leaf, Obs, Spaces, UserError
 
-_UNBOUNDED = 1e6  # Gymnasium writes "no bound" as inf or as the largest float
 _MOST_LETTERS = 2**16  # one-hot inputs of a text
 _SUPPORTED = (gs.Box, gs.Discrete, gs.MultiDiscrete, gs.MultiBinary, gs.Text)
 
@@ -110,8 +110,8 @@ def _box_leaf(space: gs.Box) -> Leaf:
         "vector",
         (int(np.prod(space.shape)),),
         "float32",
-        low=tuple(float(x) if abs(x) < _UNBOUNDED else -np.inf for x in low),
-        high=tuple(float(x) if abs(x) < _UNBOUNDED else np.inf for x in high),
+        low=tuple(float(x) if abs(x) < UNBOUNDED else -np.inf for x in low),
+        high=tuple(float(x) if abs(x) < UNBOUNDED else np.inf for x in high),
     )
 
 
@@ -318,7 +318,7 @@ class ActionCodec:
             self.decode = _shaped(space, lambda a: a)
         else:
             assert isinstance(space, gs.Box)
-            self.decode = _shaped(space, _scaler(space))
+            self.decode = _shaped(space, Scale.between(space.low, space.high).to_env)
         self.decode_batch = self.decode
 
 
@@ -331,33 +331,6 @@ def _shaped(space: gs.Space[Any], convert: Callable[[Any], Any]) -> Callable[[An
         return convert(action).reshape(lead + shape).astype(dtype, copy=False)
 
     return decode
-
-
-def _scaler(space: gs.Box) -> Callable[[Any], Any]:
-    """[-1, 1] to the finite bounds; nothing leaves the space."""
-    low, high = space.low.ravel().astype(np.float64), space.high.ravel().astype(np.float64)
-    centre, radius = box_scale(space)
-    limit = np.where(bounded(space), 1.0, np.inf)
-
-    def scale(action: Any) -> Any:
-        return np.clip(centre + radius * np.clip(action, -limit, limit), low, high)
-
-    return scale
-
-
-def box_scale(space: gs.Box) -> tuple[Array, Array]:
-    """Centre and radius by which the policy's [-1, 1] becomes the environment's units."""
-    low, high = space.low.ravel().astype(np.float64), space.high.ravel().astype(np.float64)
-    has_bounds = bounded(space)
-    with np.errstate(invalid="ignore"):
-        centre = np.where(has_bounds, (low + high) / 2, 0.0)
-        radius = np.where(has_bounds, (high - low) / 2, 1.0)
-    return centre, radius
-
-
-def bounded(space: gs.Box) -> Array:
-    low, high = space.low.ravel(), space.high.ravel()
-    return np.asarray((np.abs(low) < _UNBOUNDED) & (np.abs(high) < _UNBOUNDED))
 
 
 # --- masks ---------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ class See:
         last: Annotated[int | None, Field(ge=0, description="Last step to show.")] = None,
         tokens: Annotated[int, Field(ge=300, description="Budget of the answer.")] = 2000,
     ) -> Answer:
-        """Decisions of an episode: step, action, its probability, value, reward, advantage."""
+        """Decisions of an episode: step, action as received, p, value, reward, advantage."""
         from spotter.traces.advantages import judged
 
         chosen = self.desk.select(run)
@@ -74,9 +74,10 @@ class See:
         end = trace.meta.length - 1 if last is None else min(last, trace.meta.length - 1)
         if first > end:
             raise UserError(f"the episode has steps 0 to {trace.meta.length - 1}")
+        found = judged(trace)
         data: dict[str, Any] = {"run": chosen.id, "episode": folder.name} | _head(trace)
-        return Answer(data | _table(trace, judged(trace), range(first, end + 1), budget),
-                      {"rows": "first"}, "use first and last")  # fmt: skip
+        data |= {"method": found.method} | _table(trace, found, range(first, end + 1), budget)
+        return Answer(data, {"rows": "first"}, "use first and last")
 
     def _played(self, run: Run, checkpoint: str, how: dict[str, Any]) -> Path:
         if self.desk.terms.read_only:
@@ -210,11 +211,9 @@ class See:
         return Answer(data, {"parts": "first", "episodes": "first"})
 
     def actions(self, run: RunName = "@last", others: Others = False) -> Answer:
-        """How often each action is taken: in training now and at first, and in episodes.
-
-        Where an action has several components: mean and spread of each, now.
-        """
-        from spotter.traces.format import action_label, listing
+        """How often each action is taken, in training and episodes; mean and spread of numbers."""
+        from spotter.traces.format import listing
+        from spotter.traces.labels import action_label
 
         chosen = self.desk.select(run)
         history, known = self.desk.history(chosen), chosen.info()["actions"]
@@ -358,7 +357,7 @@ def _table(trace: "Trace", found: "Judged", asked: range, budget: int) -> dict[s
 def _row(trace: "Trace", found: "Judged", step: int, why: str) -> list[Any]:
     import math
 
-    from spotter.traces.format import action_label
+    from spotter.traces.labels import action_label
 
     columns = trace.columns
     likely = trace.meta.action_kind != "box" and "log_prob" in columns
@@ -384,11 +383,11 @@ def _steps(trace: "Trace", steps: list[int], count: int) -> list[int]:
 
 
 def _caption(trace: "Trace", step: int, brief: bool = False) -> str:
-    from spotter.traces.format import action_label
+    from spotter.traces.labels import action_label
 
     columns, action = trace.columns, action_label(trace, step)
-    value = f"{float(columns['value'][step]):.3g}" if "value" in columns else "-"
+    value = f"{float(columns['value'][step]):.3g}" if "value" in columns else ""
     if brief:
-        return f"{step}: {action}, v {value}"
-    reward = float(columns["reward"][step])
-    return f"step {step}: action {action}, value {value}, reward {reward:.3g}"
+        return f"{step}: {action}" + (f", v {value}" if value else "")
+    reward, expected = float(columns["reward"][step]), f" value {value}," if value else ""
+    return f"step {step}: action {action},{expected} reward {reward:.3g}"

@@ -15,7 +15,8 @@ from spotter.digest.text import clip, short, tokens
 from spotter.display.words import count, number, plural
 from spotter.rundir.run import Run
 from spotter.traces import format as traces
-from spotter.traces.format import Meta, Trace
+from spotter.traces.format import Trace
+from spotter.traces.labels import action_label
 from spotter.types import UserError
 
 MOST_FRAMES: Final = 32
@@ -87,7 +88,7 @@ def message(
         folder = traces.find(run, episode) if episode else _newest(run)
         trace, name = traces.load(folder), folder.name
         pictures = tuple(_frames(trace, frames, discreet))
-        text += f"\n## Episode\n\n{_episode(trace.meta, discreet)}\n"
+        text += f"\n## Episode\n\n{_episode(trace, discreet)}\n"
     return Message(_system(), f"{text}\n## Question\n\n{asked}\n", asked, pictures, name)
 
 
@@ -113,14 +114,17 @@ def _is_own(folder: Path) -> bool:
         return False
 
 
-def _episode(meta: Meta, discreet: Discreet) -> str:
+def _episode(trace: Trace, discreet: Discreet) -> str:
+    meta, has_critic = trace.meta, "value" in trace.columns
     who = meta.checkpoint or meta.mode
     changes = discreet.said(" ".join(meta.changes), 200)
     other = f" This was not the run's own game: {changes}." if changes else ""
+    paid, critic = "what that paid", "what the critic expected"
+    expected = f", {paid} and {critic}" if has_critic else f" and {paid}"
     return (
         f"Frames of an episode played by {discreet.said(who, 40)} ({meta.mode}, seed {meta.seed}): "
         f"score {number(meta.score)} in {plural(meta.length, 'step')}, {meta.end}. Each line tells "
-        f"the step, what the agent did there, what that paid and what the critic expected.{other}"
+        f"the step, what the agent did there{expected}.{other}"
     )
 
 
@@ -137,7 +141,7 @@ def _frames(trace: Trace, wanted: int, discreet: Discreet) -> list[Frame]:
 
 
 def _caption(trace: Trace, step: int, discreet: Discreet) -> str:
-    action = clip(discreet.said(traces.action_label(trace, step)), 40)
+    action = clip(discreet.said(action_label(trace, step)), 40)
     parts = [f"Step {step} of {trace.meta.length}", f"does {action}"]
     parts += _numbers(trace, step, {"reward": "paid", "value": "critic expects"})
     return ", ".join(parts)

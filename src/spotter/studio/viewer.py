@@ -21,6 +21,7 @@ import numpy.typing as npt
 from spotter.rundir.run import Run
 from spotter.traces import format as traces
 from spotter.traces.format import Meta, Trace
+from spotter.traces.labels import action_label, beliefs, choices, units
 from spotter.traces.rows import table
 from spotter.types import UserError
 
@@ -72,7 +73,7 @@ def details(trace: Trace) -> dict[str, Any]:
     meta, columns = trace.meta, trace.columns
     width = columns["probability"].shape[1] if "probability" in columns else 0
     doubles = ("reward", "training_reward", "value")
-    singles = ("probability", "mask", "greedy", "log_prob", "part", "info", "told", "mean", "std")
+    singles = ("probability", "mask", "greedy", "log_prob", "part", "info", "told")
     return {
         "meta": _meta(meta),
         "choices": list(_choices(meta, width)),
@@ -81,6 +82,7 @@ def details(trace: Trace) -> dict[str, Any]:
         **axes(trace),
         **{name: packed(columns[name], "f8") for name in doubles if name in columns},
         **{name: packed(columns[name], "f4") for name in singles if name in columns},
+        **{name: packed(column, "f4") for name, column in beliefs(trace).items()},
         "seen": [_leaf(trace, name) for name in columns if name.startswith("obs/")],
     }
 
@@ -88,7 +90,8 @@ def details(trace: Trace) -> dict[str, Any]:
 def _meta(meta: Meta) -> dict[str, Any]:
     kept = (
         "run", "checkpoint", "env_id", "mode", "seed", "gamma", "lam", "parts", "info", "score",
-        "length", "end", "final_value", "fps", "action_kind", "changes", "warnings",
+        "length", "end", "final_value", "fps", "action_kind", "changes", "warnings", "baseline",
+        "baseline_mean", "credit",
     )  # fmt: skip
     return {name: _plain(getattr(meta, name)) for name in kept}
 
@@ -101,13 +104,13 @@ def _plain(value: Any) -> Any:
 
 
 def _choices(meta: Meta, width: int) -> Sequence[str]:
-    names = traces.choices(meta)
+    names = choices(meta)
     return names if len(names) == width else [str(i) for i in range(width)]
 
 
 def actions(trace: Trace) -> dict[str, Any]:
     """What was done: words once, and for each step which of them; and what is marked as picked."""
-    labels = [traces.action_label(trace, step) for step in range(trace.meta.length)]
+    labels = [action_label(trace, step) for step in range(trace.meta.length)]
     places = {label: place for place, label in enumerate(dict.fromkeys(labels))}
     return {
         "labels": list(places),
@@ -117,12 +120,20 @@ def actions(trace: Trace) -> dict[str, Any]:
 
 
 def axes(trace: Trace) -> dict[str, Any]:
-    """Actions that are numbers: what each axis is called, and what was done on it."""
+    """Actions that are numbers: what each axis is called, what was done on it, and its bounds.
+
+    In the environment's units; in the policy's where an older episode does not know others.
+    """
     meta = trace.meta
     if meta.action_kind != "box":
         return {}
-    done = trace.columns["action"].reshape(meta.length, -1)
-    return {"axes": list(_choices(meta, done.shape[1])), "action": packed(done, "f4")}
+    done, scale = trace.columns["action"].reshape(meta.length, -1), units(meta)
+    bounds = (scale.low, scale.high) if scale else np.outer((-1.0, 1.0), np.ones(done.shape[1]))
+    return {
+        "axes": list(_choices(meta, done.shape[1])),
+        "action": packed(scale.to_env(done) if scale else done.clip(-1, 1), "f8"),
+        "bounds": [[_plain(float(bound)) for bound in side] for side in bounds],
+    }
 
 
 def _picked(trace: Trace) -> dict[str, Any] | None:

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from spotter.envs.scale import Scale
 from spotter.rundir.run import Run
 from spotter.studio.viewer_capture import telling
 from spotter.traces import format as traces
 from spotter.traces.format import Array, Trace
+from spotter.traces.labels import action_label, units
 from spotter.types import UserError
 
 
@@ -36,13 +38,13 @@ def branch(
     if old.meta.end in ("cut", "stopped"):  # else the longer one would look better
         how["most_steps"] = old.meta.length
     new = branches.branch(folder, step, action, **how)
-    note = f"a branch of {Path(folder).name}: {traces.action_label(new, step)} at step {step}"
+    note = f"a branch of {Path(folder).name}: {action_label(new, step)} at step {step}"
     new = replace(new, meta=replace(new.meta, warnings=(*new.meta.warnings, note)))
     saved = traces.save(new, traces.place(Run(Path(folder).parents[1]), new.meta))
     return {
         "episode": saved.name,
-        "did": traces.action_label(old, step),
-        "tried": traces.action_label(new, step),
+        "did": action_label(old, step),
+        "tried": action_label(new, step),
         "before": old.meta.score,
         "after": new.meta.score,
         "length_before": old.meta.length,
@@ -73,13 +75,18 @@ def other_action(trace: Trace, step: int, column: int) -> Array:
 
 
 def numbers(trace: Trace, step: int, values: Sequence[float]) -> Array:
-    """An action that is a number per axis, in the units of the policy."""
+    """An action that is a number per axis in the environment's units, as the policy gives it."""
     meta, done = trace.meta, trace.columns["action"]
     if meta.action_kind != "box":
         raise UserError(f"actions of {meta.env_id} are choices, not numbers")
     if not 0 <= step < meta.length:
         raise UserError(f"step {step} of this episode is not there")
-    count = int(np.prod(done.shape[1:]))
-    if len(values) != count or not all(-1 <= value <= 1 for value in values):
-        raise UserError(f"an action of {meta.env_id} is {count} numbers from -1 to 1")
-    return np.asarray(values, done.dtype).reshape(done.shape[1:])
+    # an older episode does not say what the environment's units are: the policy's, then
+    scale = units(meta) or Scale.between(*np.outer((-1.0, 1.0), np.ones(done[0].size)))
+    fits = len(values) == len(scale.low) and all(np.isfinite(values))
+    if not fits or not ((scale.low <= values) & (values <= scale.high)).all():
+        ranges = ", ".join(
+            f"{low:g} to {high:g}" for low, high in zip(scale.low, scale.high, strict=True)
+        )
+        raise UserError(f"an action of {meta.env_id} is {len(scale.low)} numbers: {ranges}")
+    return scale.to_policy(values).astype(done.dtype).reshape(done.shape[1:])

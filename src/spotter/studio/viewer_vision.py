@@ -30,7 +30,7 @@ def explain(folder: str, step: int) -> list[dict[str, str]]:
         raise UserError(f"step {step} is not in this episode; it has 0 to {trace.meta.length - 1}")
     policy = vision.policy_of(Path(folder), trace.meta)
     found = []
-    for target in vision.TARGETS:
+    for target in vision.TARGETS if trace.meta.baseline == "value" else ("action",):
         for path, sizes in vision.saliency(policy, trace, step, target).items():
             title = f"Saliency for the {target}{_where(trace, path)}"
             found.append(_told(title, _ABOUT[target], glowing(_seen(trace, path, step), sizes)))

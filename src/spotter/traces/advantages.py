@@ -20,38 +20,45 @@ _FAR_BEHIND: Final = math.log(4)  # a quarter as likely as the likeliest
 
 @dataclass(frozen=True)
 class Judged:
-    """All [T]. Without a critic (`value` missing, as in a person's episode) values count as 0."""
+    """All [T]. Where a run has a critic but the episode has no `value`, values count as 0."""
 
     gamma: float
-    lam: float
+    lam: float | None
+    """None where advantages are returns minus a baseline, which knows no lambda."""
     returns: Doubles
     """Monte-Carlo: the discounted training reward from here on, bootstrapped if cut off."""
     advantage: Doubles
-    """Generalised advantage estimate: how much better it went than the critic expected."""
-    return_minus_value: Doubles
+    """How much better it went than expected: by the critic, as a generalised advantage estimate;
+    by a run without one, its return minus the baseline."""
     score: Doubles
     """So far, this step included."""
+    return_minus_value: Doubles | None = None
+    """None without a critic."""
+    baseline: float | None = None
+    """What was taken from every return; None with a critic."""
+    method: str = ""
+    """How advantages were computed, as the end of a sentence."""
 
     def columns(self) -> dict[str, Array]:
         """By name, for a table."""
-        return {
-            "score": self.score,
-            "return": self.returns,
-            "advantage": self.advantage,
-            "return_minus_value": self.return_minus_value,
-        }
+        found = {"score": self.score, "return": self.returns, "advantage": self.advantage}
+        if self.return_minus_value is not None:
+            found["return_minus_value"] = self.return_minus_value
+        return found
 
 
 def judged(trace: Trace, gamma: float | None = None, lam: float | None = None) -> Judged:
     """Returns and advantages; `gamma` and `lam` are the run's own unless given."""
+    check(gamma, lam)
     gamma = trace.meta.gamma if gamma is None else gamma
     lam = trace.meta.lam if lam is None else lam
-    check(gamma, lam)
     columns = trace.columns
     score = columns["reward"].astype(np.float64)
     reward = (
         columns["training_reward"].astype(np.float64) if "training_reward" in columns else score
     )
+    if trace.meta.baseline != "value":
+        return _without_critic(trace, gamma, reward, score.cumsum())
     value = columns["value"].astype(np.float64) if "value" in columns else np.zeros(len(reward))
     after = 0.0 if trace.meta.end == "terminated" else trace.meta.final_value
     next_value = np.append(value[1:], after)
@@ -62,8 +69,33 @@ def judged(trace: Trace, gamma: float | None = None, lam: float | None = None) -
         lam=lam,
         returns=returns,
         advantage=_sums_to_go(delta, gamma * lam, 0.0),
-        return_minus_value=returns - value,
         score=score.cumsum(),
+        return_minus_value=returns - value,
+        method=f"returns and advantages with gamma {gamma:g}, lambda {lam:g}",
+    )
+
+
+def _without_critic(trace: Trace, gamma: float, reward: Doubles, score: Doubles) -> Judged:
+    """Returns minus the baseline the algorithm used; nothing is bootstrapped."""
+    meta = trace.meta
+    returns = _sums_to_go(reward, gamma, 0.0)
+    credited = np.full_like(returns, returns[0]) if meta.credit == "episode" else returns
+    baseline, what = 0.0, "nothing"
+    if meta.baseline == "mean" and meta.baseline_mean is not None and gamma == meta.gamma:
+        baseline, what = meta.baseline_mean, "the mean return of its update"
+    elif meta.baseline == "mean":  # of another gamma, or not known: returns of its own kind
+        baseline, what = float(credited.mean()), "the mean return of this episode"
+    return Judged(
+        gamma=gamma,
+        lam=None,
+        returns=returns,
+        advantage=credited - baseline,
+        score=score,
+        baseline=baseline,
+        method=f"returns with gamma {gamma:g}; advantages are "
+        f"{'returns of the episode' if meta.credit == 'episode' else 'returns'} minus "
+        + (f"{baseline:.4g}, {what}" if baseline else what)
+        + " (no critic)",
     )
 
 

@@ -9,10 +9,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import torch
+from gymnasium.spaces import Box
 
 from spotter import checkpoint, seeding
 from spotter.config import RunConfig, changed, validate
@@ -24,6 +26,7 @@ from spotter.fast.network import choose_engine, twin
 from spotter.nets.actor_critic import Policy
 from spotter.nets.heads import Bernoulli, Categorical, Distribution, MultiCategorical, Normal
 from spotter.rewards import RewardMixer
+from spotter.rundir.files import read_json
 from spotter.rundir.run import Run, select
 from spotter.traces.format import Array, Frames, Meta, Trace, place, save
 from spotter.traces.stage import Stage, fps, names, stacks
@@ -50,6 +53,8 @@ class Actor:
     mixer: Any
     """State of the reward mixer when the checkpoint was written; None if unknown."""
     changes: tuple[str, ...]
+    mean_return: float | None = None
+    """Of the update that made these weights, where that is what advantages were measured by."""
 
 
 def capture(
@@ -138,8 +143,18 @@ def _trained(selector: str, overrides: Sequence[Override]) -> Actor:
         with checkpoint.reading(step):
             mixer = saved.trainer["training"]["collector"]["mixer"]
     progress = Progress(saved.env_steps, config.budget.env_steps)
-    changes = _changes(overrides)
-    return Actor(saved.run, step.name, config, policy, progress, saved.game, mixer, changes)
+    # returns under other rewards or another gamma have another mean
+    is_own = not any(path[0] in ("algo", "reward") for path, _ in parse(overrides))
+    changes, mean = _changes(overrides), _mean_return(step, config) if is_own else None
+    return Actor(saved.run, step.name, config, policy, progress, saved.game, mixer, changes, mean)
+
+
+def _mean_return(step: Path, config: RunConfig) -> float | None:
+    if config.algo.baseline_used != "mean":
+        return None
+    with checkpoint.reading(step):
+        mean = read_json(step / "metrics.json").get("return/mean")
+        return None if mean is None else float(mean)
 
 
 def _loaded(saved: checkpoint.Saved, config: RunConfig) -> Policy:
@@ -239,6 +254,7 @@ class _Episode:
         self.stage, self.mind, self.mixer = stage, mind, mixer
         self.gamma = actor.config.algo.gamma.at(actor.progress)
         self._actor = actor
+        self._has_critic = actor.config.algo.baseline_used == "value"
         self._rows: list[dict[str, Array]] = []
         self._info: list[Mapping[str, float]] = []
         self.pictures: list[bytes] = []
@@ -268,7 +284,7 @@ class _Episode:
                 break
             if step + 1 >= most_steps:
                 break
-        self.final_value = self.mind.value(stage.buffers.obs)
+        self.final_value = self._value(stage.buffers.obs)
         return "cut" if len(self._rows) >= most_steps else "stopped"
 
     def _told(self, action: Any) -> Array:
@@ -287,12 +303,15 @@ class _Episode:
         if buffers.mask is not None:
             row["mask"] = buffers.mask[0].copy()
         row |= self.mind.think(buffers.obs, buffers.mask, done)
+        if not self._has_critic:
+            del row["value"]
         if directed:
             row["told"] = np.array(done is not None)
         happened = stage.step(row["action"])
         paid, parts = self.mixer.mix(buffers, self.gamma, self._actor.progress)
         row["reward"] = np.array(happened.paid)
         row["training_reward"] = paid[0].copy()
+        row["received"] = happened.received
         row["part"] = parts[0].copy()
         self._rows.append(row)
         self._info.append(happened.info)
@@ -303,8 +322,12 @@ class _Episode:
         self.score = happened.episode.score
         if happened.episode.terminated:
             return "terminated"
-        self.final_value = self.mind.value(buffers.final_obs)
+        self.final_value = self._value(buffers.final_obs)
         return "truncated"
+
+    def _value(self, obs: Obs) -> float:
+        """Of what lies behind the end; without a critic nothing is expected of it."""
+        return self.mind.value(obs) if self._has_critic else 0.0
 
     @property
     def length(self) -> int:
@@ -315,10 +338,16 @@ class _Episode:
         return tuple(sorted({key for info in self._info for key in info}))
 
     def columns(self) -> dict[str, Array]:
-        columns = {name: np.stack([row[name] for row in self._rows]) for name in self._rows[0]}
-        names = self.info_names
-        numbers = [[info.get(name, np.nan) for name in names] for info in self._info]
-        return columns | {"info": np.array(numbers, np.float64).reshape(self.length, len(names))}
+        names = [name for name in self._rows[0] if _stacks([row[name] for row in self._rows])]
+        columns = {name: np.stack([row[name] for row in self._rows]) for name in names}
+        keys = self.info_names
+        numbers = [[info.get(name, np.nan) for name in keys] for info in self._info]
+        return columns | {"info": np.array(numbers, np.float64).reshape(self.length, len(keys))}
+
+
+def _stacks(values: Sequence[Array]) -> bool:
+    """Whether they are numbers of one shape; a game may receive anything."""
+    return values[0].dtype.kind in "biuf" and len({value.shape for value in values}) == 1
 
 
 def _in_range(action: Array, spec: ActionSpec) -> bool:
@@ -354,4 +383,16 @@ def _meta(actor: Actor, stage: Stage, episode: _Episode, seed: int, mode: str, e
         stacks=stacks(config.env, spaces.observation),
         changes=actor.changes,
         warnings=warnings,
+        baseline=config.algo.baseline_used,
+        baseline_mean=actor.mean_return,
+        credit=config.algo.credit,
+        **_bounds(stage),
     )
+
+
+def _bounds(stage: Stage) -> dict[str, tuple[float, ...]]:
+    space = stage.copy.env.action_space
+    if not isinstance(space, Box):
+        return {}
+    low, high = space.low.ravel().tolist(), space.high.ravel().tolist()
+    return {"action_low": tuple(low), "action_high": tuple(high)}

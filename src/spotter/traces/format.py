@@ -8,7 +8,7 @@ import re
 import shutil
 import struct
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -19,12 +19,15 @@ import numpy.typing as npt
 
 from spotter.rundir.files import cannot_write, draft_of, read_json, replace, write_json
 from spotter.rundir.run import Run
+from spotter.traces.older import brought_up, hidden
 from spotter.traces.signature import signature
 from spotter.types import UserError
 
-VERSION: Final = 1
+VERSION: Final = 2
 MODES: Final = ("greedy", "sampled", "human", "untrained")
 ENDS: Final = ("terminated", "truncated", "cut", "stopped")
+BASELINES: Final = ("value", "mean", "none")
+CREDITS: Final = ("to_go", "episode")
 FOLDER: Final = "episodes"
 TAKEN_OVER: Final = "taken over from "
 """How the note of an episode begins that somebody else began."""
@@ -82,6 +85,15 @@ class Meta:
     """Settings that were changed for this episode, as `env.sticky=0.25`."""
     warnings: tuple[str, ...] = ()
     """What could not be had, in one sentence each: no pictures, no names."""
+    baseline: str = "value"
+    """What the algorithm measures advantages against: value (a critic), mean (return) or none."""
+    baseline_mean: float | None = None
+    """The mean return of the update that made these weights, where `baseline` is mean."""
+    credit: str = "to_go"
+    """to_go: a step is credited with what followed it; episode: with the whole episode."""
+    action_low: tuple[float, ...] = ()
+    action_high: tuple[float, ...] = ()
+    """Bounds of a continuous action in the environment's units; empty where they are not known."""
 
     @property
     def step(self) -> int:
@@ -149,11 +161,12 @@ class _Zipped(Frames):
 class _Columns(Mapping[str, Array]):
     """Arrays of an npz, each read when it is asked for: observations are large."""
 
-    def __init__(self, path: Path, length: int) -> None:
+    def __init__(self, path: Path, length: int, hidden: Collection[str] = ()) -> None:
         self._path, self._length = path, length
         self._read: dict[str, Array] = {}
         with _reading(path), zipfile.ZipFile(path) as archive:
-            self._names = [name.removesuffix(".npy") for name in archive.namelist()]
+            names = [name.removesuffix(".npy") for name in archive.namelist()]
+            self._names = [name for name in names if name not in hidden]
             if not {"action", "reward"} <= set(self._names):
                 raise ValueError("it has no actions or no rewards")
 
@@ -278,7 +291,7 @@ def load(folder: Path) -> Trace:
         frames = folder / "frames.zip"
         return Trace(
             meta,
-            _Columns(folder / "arrays.npz", meta.length),
+            _Columns(folder / "arrays.npz", meta.length, hidden(meta)),
             _Zipped(frames) if frames.exists() else Frames(),
         )
 
@@ -289,6 +302,8 @@ def load_meta(folder: Path) -> Meta:
         data = read_json(folder / "trace.json")
         if data["version"] > VERSION:
             raise ValueError(f"version {data['version']} is newer than {VERSION}; update Spotter")
+        if data["version"] < VERSION:
+            data = brought_up(data)
         known = {f.name for f in fields(Meta)}
         meta = Meta(**{key: _frozen(value) for key, value in data.items() if key in known})
         _check_meta(meta)
@@ -303,6 +318,11 @@ def _check_meta(meta: Meta) -> None:
         raise ValueError("its length, score, gamma, lam or final_value is no number")
     if meta.mode not in MODES or meta.end not in ENDS:
         raise ValueError(f"its mode is {meta.mode!r}, its end {meta.end!r}")
+    if meta.baseline not in BASELINES or meta.credit not in CREDITS:
+        raise ValueError(f"its baseline is {meta.baseline!r}, its credit {meta.credit!r}")
+    bounds = (*meta.action_low, *meta.action_high, meta.baseline_mean or 0)
+    if not all(isinstance(bound, int | float) for bound in bounds):
+        raise ValueError("its action_low, action_high or baseline_mean is no number")
 
 
 def _frozen(value: Any) -> Any:
@@ -353,48 +373,3 @@ def _reading(path: Path) -> Iterator[None]:
     except _UNREADABLE as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(f"{path} cannot be read: {type(error).__name__}: {reason}") from error
-
-
-# --- words and rows ------------------------------------------------------------------------------
-
-
-def action_label(trace: Trace, step: int) -> str:
-    """What was done at a step, in words."""
-    return label(trace.meta, trace.columns["action"][step])
-
-
-def label(meta: Meta, action: Array) -> str:
-    """An action in words; numbers where there are no names."""
-    names = meta.action_names
-    if meta.action_kind == "discrete":
-        chosen = int(action)
-        return names[chosen] if 0 <= chosen < len(names) else str(chosen)
-    values = np.ravel(action)
-    named = len(names) == len(values)
-    if meta.action_kind == "box":
-        return "  ".join(
-            f"{names[i] if named else ''} {v:+.2f}".strip() for i, v in enumerate(values)
-        )
-    if meta.action_kind == "binary":
-        pressed = [names[i] if named else str(i) for i in np.flatnonzero(values)]
-        return " + ".join(pressed) or "nothing"
-    return ", ".join(f"{names[i]} {v}" if named else str(v) for i, v in enumerate(values))
-
-
-def choices(meta: Meta) -> tuple[str, ...]:
-    """Names of the columns of `probability` and `mask`."""
-    names, nvec = meta.action_names, meta.nvec
-    if meta.action_kind != "multi_discrete":
-        return names
-    parts = names if len(names) == len(nvec) else tuple(str(i) for i in range(len(nvec)))
-    return tuple(f"{part} {i}" for part, n in zip(parts, nvec, strict=True) for i in range(n))
-
-
-def stack_labels(trace: Trace, path: str, step: int) -> list[tuple[int | None, str]]:
-    """For each moment a stacked leaf shows, oldest first: its step and what was done there.
-
-    (None, "") for what fills the stack before the episode began.
-    """
-    depth = trace.meta.stacks.get(path, 1)
-    moments = range(step - depth + 1, step + 1)
-    return [(t, action_label(trace, t)) if t >= 0 else (None, "") for t in moments]

@@ -114,14 +114,16 @@ class Thought:
     best: Array
     drawn: Array
     probabilities: tuple[float, ...]
-    value: float
+    value: float | None
+    """None without a critic."""
 
 
 class Pilot:
     """A policy and its random stream."""
 
-    def __init__(self, policy: Policy, seed: int) -> None:
+    def __init__(self, policy: Policy, seed: int, has_critic: bool = True) -> None:
         self._policy = policy
+        self._has_critic = has_critic
         self._generator = torch.Generator().manual_seed(seed)
 
     @torch.inference_mode()
@@ -133,7 +135,7 @@ class Pilot:
             best=distribution.mode()[0].numpy(),
             drawn=distribution.sample(self._generator)[0].numpy(),
             probabilities=tuple(_probabilities(distribution)),
-            value=float(value[0]),
+            value=float(value[0]) if self._has_critic else None,
         )
 
 
@@ -153,12 +155,13 @@ def _probabilities(distribution: Distribution) -> list[float]:
 def find_pilot(source: Source, seed: int, fresh: Spaces | None) -> Pilot | None:
     """The policy of the checkpoint there is, if any; untrained weights for `fresh` spaces."""
     config, stream = source.config, seeding.integer(seed, "play actions")
+    has_critic = config.algo.baseline_used == "value"
     if fresh is not None:
-        return Pilot(fresh_policy(config, fresh), stream)
+        return Pilot(fresh_policy(config, fresh), stream, has_critic)
     if source.step is None:
         return None
     saved = checkpoint.read(source.step)
     if unlike := unlike_actions(saved.game, config.env):
         raise UserError(f"{source.step.name} cannot be played: {unlike}")
     with checkpoint.reading(source.step):
-        return Pilot(saved.policy(config.policy), stream)
+        return Pilot(saved.policy(config.policy), stream, has_critic)

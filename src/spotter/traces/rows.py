@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from spotter.traces.format import Array, Trace, action_label, choices
+from spotter.traces.format import Array, Trace
+from spotter.traces.labels import action_label, choices
 
 _MOST_NUMBERS: Final = 32  # of an observation leaf; pictures stay out
 
@@ -29,8 +30,8 @@ def table(trace: Trace, more: Mapping[str, Array] | None = None) -> list[list[An
 
 
 _COLUMNS: Final = (
-    "action", "reward", "training_reward", "value", "log_prob", "greedy", "probability", "mask",
-    "part", "info",
+    "action", "received", "reward", "training_reward", "value", "log_prob", "greedy",
+    "probability", "mask", "part", "info",
 )  # fmt: skip
 
 

@@ -35,6 +35,8 @@ class Happened:
     info: Mapping[str, float]
     episode: Episode | None
     picture: bytes
+    received: Array
+    """What the game itself was given, after every wrapper: scaled, mapped, made noisy."""
 
 
 class Stage:
@@ -60,7 +62,8 @@ class Stage:
         episodes = self.vector.step(action[None])
         seen = self._witness
         episode = episodes[0] if episodes else None
-        return Happened(self._ledger.paid, seen.info, episode, seen.picture)
+        received = np.array(self._ledger.received)
+        return Happened(self._ledger.paid, seen.info, episode, seen.picture, received)
 
     @property
     def problem(self) -> str:
@@ -99,11 +102,13 @@ class Stage:
 
 
 class _Ledger(gym.Wrapper[Any, Any, Any, Any]):
-    """Adds up what the game pays between two decisions."""
+    """Adds up what the game pays between two decisions, and keeps what it was given."""
 
     paid = 0.0
+    received: Any = None
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        self.received = action
         step = self.env.step(action)
         self.paid += float(step[1])
         return step

@@ -121,6 +121,8 @@ def saliency(
 
     if target not in TARGETS:
         raise UserError(f"unknown target '{target}'; write {' or '.join(TARGETS)}")
+    if target == "value" and trace.meta.baseline != "value":
+        raise UserError("this run has no critic, so there is no value to explain; take the action")
     paths = list(_convolutions(policy))
     with torch.no_grad():
         inputs = policy.inputs(_observation(policy, trace, step))

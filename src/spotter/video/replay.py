@@ -28,7 +28,7 @@ from spotter.envs.make import Recipe
 from spotter.envs.naming import action_names, chord
 from spotter.envs.slices import Copy
 from spotter.rundir.files import StorageError, draft_of, replace
-from spotter.types import ActionSpec, UserError
+from spotter.types import UserError
 from spotter.video.overlay import Canvas, Caption, Image
 
 HOLD_S: Final = 0.5
@@ -80,7 +80,9 @@ def film(
         try:
             fps = fps_of(copy.env.metadata.get("render_fps"))
             with Encoder(path, fps) as encoder:
-                camera = Camera(copy.meter.env, encoder, title or env.id, stop)
+                is_box = copy.spaces.action.kind == "box"
+                axes = _axes(_names_of(env, copy)) if is_box else None
+                camera = Camera(copy.meter.env, encoder, title or env.id, stop, axes)
                 copy.meter.env = camera  # below frame skip: every raw step is seen
                 most = math.inf if max_s is None else max(1, round(fps * Fraction(max_s)))
                 is_cut = not _play(copy, camera, seed, actions, _names(env, copy), most)
@@ -101,9 +103,16 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
     """Takes a picture after every raw step, and keeps the caption up to date."""
 
     def __init__(
-        self, env: Env, encoder: "Encoder", title: str, stop: Callable[[], bool] = lambda: False
+        self,
+        env: Env,
+        encoder: "Encoder",
+        title: str,
+        stop: Callable[[], bool] = lambda: False,
+        axes: Callable[[Any], str] | None = None,
     ) -> None:
+        """`axes` words what the game received, where actions are numbers."""
         super().__init__(env)
+        self._axes = axes
         self._encoder = encoder
         self._title = title
         self._stop = stop
@@ -126,7 +135,8 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         obs, reward, terminated, truncated, info = self.env.step(action)
         now, paid = self.caption, float(reward)
-        self.caption = Caption(now.step, now.action, now.reward + paid, now.score + paid)
+        said = self._axes(action) if self._axes else now.action
+        self.caption = Caption(now.step, said, now.reward + paid, now.score + paid)
         self.shoot()
         return obs, paid, terminated, truncated, info
 
@@ -234,19 +244,31 @@ def no_window() -> Iterator[None]:
 
 def _names(env: EnvConfig, copy: Copy) -> Callable[[Array], str]:
     """A row of the action buffer in words."""
-    spec: ActionSpec = copy.spaces.action
-    bare = copy.meter.action_space
-    names = action_names(env, int(bare.start) if isinstance(bare, Discrete) else 0)
+    spec, names = copy.spaces.action, _names_of(env, copy)
+    if spec.kind == "box":
+        return lambda action: _axes(names)(copy.decode(action))
 
     def name(action: Array) -> str:
         if spec.kind == "discrete":
             chosen = int(action)
             return names[chosen] if len(names) == spec.nvec[0] else str(copy.decode(action))
-        values = np.ravel(copy.decode(action))
-        if spec.kind == "box":
-            labels = [f"{n} " for n in names] if len(names) == len(values) else [""] * len(values)
-            return "  ".join(f"{lab}{v:+.2f}" for lab, v in zip(labels, values, strict=True))
-        return chord([int(value) for value in values], names)
+        return chord([int(value) for value in np.ravel(copy.decode(action))], names)
+
+    return name
+
+
+def _names_of(env: EnvConfig, copy: Copy) -> tuple[str, ...]:
+    bare = copy.meter.action_space
+    return action_names(env, int(bare.start) if isinstance(bare, Discrete) else 0)
+
+
+def _axes(names: Sequence[str]) -> Callable[[Any], str]:
+    """Numbers an environment takes, each with the name of its axis if it has one."""
+
+    def name(action: Any) -> str:
+        values = np.ravel(action)
+        labels = [f"{n} " for n in names] if len(names) == len(values) else [""] * len(values)
+        return "  ".join(f"{lab}{v:+.2f}" for lab, v in zip(labels, values, strict=True))
 
     return name
 

@@ -22,17 +22,29 @@ function sumsToGo(x, decay, after) {
 export function judge(episode, gamma, lam) {
   const length = episode.meta.length;
   const reward = (episode.training_reward ?? episode.reward).values;
+  let total = 0;
+  const score = episode.reward.values.map((r) => (total += r));
+  if (episode.meta.baseline !== "value") return { score, ...withoutCritic(episode.meta, reward, gamma) };
   const value = episode.value?.values ?? new Float64Array(length);
   const after = episode.meta.end === "terminated" ? 0 : episode.meta.final_value ?? 0;
   const delta = reward.map((r, t) => r + gamma * (t + 1 < length ? value[t + 1] : after) - value[t]);
   const returns = sumsToGo(reward, gamma, after);
-  let total = 0;
   return {
     returns,
     advantage: sumsToGo(delta, gamma * lam, 0),
     returnMinusValue: returns.map((r, t) => r - value[t]),
-    score: episode.reward.values.map((r) => (total += r)),
+    score,
   };
+}
+
+/* Returns minus the baseline that was used, as in traces/advantages.py */
+function withoutCritic(meta, reward, gamma) {
+  const returns = sumsToGo(reward, gamma, 0);
+  const credited = meta.credit === "episode" ? returns.map(() => returns[0]) : returns;
+  const known = meta.baseline_mean !== null && gamma === meta.gamma;
+  const mean = known ? meta.baseline_mean : credited.reduce((a, b) => a + b, 0) / credited.length;
+  const baseline = meta.baseline === "mean" ? mean : 0;
+  return { returns, baseline, advantage: credited.map((r) => r - baseline) };
 }
 
 /* [t, y] for a chart; of a long episode the least and the greatest value of every stretch. */

@@ -28,7 +28,7 @@ export default {
       <label>speed <select v-model.number="speed">
         <option v-for="s in speeds" :value="s">{{ s }}×</option></select></label>
       <label>gamma <input class="viewer-gamma" type="number" min="0" max="1" step="any" v-model="gamma"></label>
-      <label>lambda <input class="viewer-lambda" type="number" min="0" max="1" step="any" v-model="lam"></label>
+      <label v-if="e.meta.baseline === 'value'">lambda <input class="viewer-lambda" type="number" min="0" max="1" step="any" v-model="lam"></label>
       <a :href="base + '.csv?gamma=' + gamma + '&lam=' + lam" download>CSV</a>
       <a :href="base + '.zip'" download>Trace</a>
     </div>
@@ -84,9 +84,9 @@ export default {
           <div v-for="(name, i) in e.axes" class="viewer-axis">
             <span :title="name">{{ name }}</span>
             <b :title="'mean and spread of what the policy would do'">{{ belief(i) }}</b>
-            <input v-if="branches" type="number" min="-1" max="1" step="any" required v-model="other[i]"
-                   :aria-label="'Another ' + name"></div>
-          <button v-if="branches" title="What if it had done this? From −1 to 1 on every axis.">
+            <input v-if="branches" type="number" :min="e.bounds[0][i]" :max="e.bounds[1][i]" step="any" required
+                   v-model="other[i]" :aria-label="'Another ' + name"></div>
+          <button v-if="branches" title="What if it had done this? In the environment's own units.">
             try these numbers</button>
         </form>
         <dl><template v-for="f in facts"><dt :title="f[2]">{{ f[0] }}</dt>
@@ -109,7 +109,7 @@ export default {
             <span>{{ t }}</span><span>{{ words(t) }}</span><span>{{ chance(t) }}</span>
             <span>{{ num(e.value?.at(t)) }}</span><span>{{ num(e.reward.at(t)) }}</span>
             <span>{{ num(j.score[t]) }}</span><span>{{ num(j.returns[t]) }}</span>
-            <span>{{ num(j.advantage[t]) }}</span><span>{{ num(j.returnMinusValue[t]) }}</span>
+            <span>{{ num(j.advantage[t]) }}</span><span>{{ num(j.returnMinusValue?.[t]) }}</span>
           </div>
         </div>
       </div>
@@ -148,8 +148,10 @@ export default {
         ...e.meta.parts.map((name, i) => ["· " + name, e.part?.at(t, i), "part of the reward"]),
         ["score", j.score[t], "sum of the game's rewards so far"],
         ["return", j.returns[t], "Monte-Carlo: discounted training reward from here on"],
-        ["advantage", j.advantage[t], "generalised advantage estimate (GAE) under this gamma and lambda"],
-        ["return minus value", j.returnMinusValue[t], "how far the critic was off, by the Monte-Carlo return"],
+        ["baseline", j.baseline, "what the algorithm takes from every return: it has no critic"],
+        ["advantage", j.advantage[t], j.returnMinusValue
+          ? "generalised advantage estimate (GAE) under this gamma and lambda" : "return minus baseline"],
+        ["return minus value", j.returnMinusValue?.[t], "how far the critic was off, by the Monte-Carlo return"],
         ...e.meta.info.map((name, i) => [name, e.info?.at(t, i), "reported by the environment"]),
       ];
       return rows.filter((row) => row[1] !== undefined);
@@ -229,7 +231,7 @@ export default {
       if (!this.ready) return;
       this.fetchAhead();
       this.place();
-      if (this.e.axes) this.other = this.e.axes.map((_, i) => Math.max(-1, Math.min(1, Number(this.e.action.at(this.step, i).toFixed(3)))));
+      if (this.e.axes) this.other = this.e.axes.map((_, i) => this.rounded(i));
       const table = this.$refs.table;
       const top = this.step * ROW;
       if (table && (top < table.scrollTop || top + ROW > table.scrollTop + table.clientHeight)) {
@@ -289,6 +291,11 @@ export default {
     belief(i) {
       const { mean, std } = this.e;
       return mean && std ? `${number(mean.at(this.step, i))} ± ${number(std.at(this.step, i))}` : "";
+    },
+    rounded(i) { // and still inside the bounds, which may be null: none
+      const [low, high] = this.e.bounds.map((side) => side[i]);
+      const x = Number(this.e.action.at(this.step, i).toFixed(3));
+      return Math.max(low ?? -Infinity, Math.min(high ?? Infinity, x));
     },
     tryNumbers() { this.$emit("branch", { step: this.step, pick: this.other.map(Number) }); },
     tiles(leaf) {
