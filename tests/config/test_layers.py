@@ -94,7 +94,7 @@ def test_description_and_promise(toys):
     fast, slow = resolve("Toy-v0:fast"), resolve("Toy-v0:slow")
     assert (fast.description, slow.description) == ("the whole", "the slow one")
     assert fast.expect.score == 10
-    assert fast.expect.seeds == 3
+    assert fast.expect.seeds == 5
     assert slow.expect is None
 
 

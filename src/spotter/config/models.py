@@ -276,4 +276,4 @@ class Expect(Settings):
 
     score: float
     env_steps: Whole = Field(ge=1, description="By when, at the latest.")
-    seeds: Whole = Field(3, ge=3)
+    seeds: Whole = Field(5, ge=3, description="How many `make learn` trains with.")
