@@ -21,6 +21,7 @@ import safetensors.torch
 from safetensors import SafetensorError
 from torch import Tensor
 
+from spotter import estimate
 from spotter.config import CheckpointConfig, PolicyConfig, RunConfig, validate
 from spotter.envs import space_data
 from spotter.nets.actor_critic import Policy
@@ -266,6 +267,7 @@ class Saved:
 
     def policy(self, config: PolicyConfig) -> Policy:
         """A policy with these weights."""
+        estimate.check_network(config, self.spaces)
         # overwritten at once, and orthogonal weights of an Atari network take three seconds
         policy = Policy(self.spaces, config.model_copy(update={"orthogonal": False}))
         policy.load_state_dict(dict(self.weights))

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
-from spotter import checkpoint, seeding
+from spotter import checkpoint, estimate, seeding
 from spotter.config import RunConfig, changed, validate
 from spotter.config.diff import difference
 from spotter.config.overrides import Override, merge
@@ -47,6 +47,7 @@ class Evaluator:
     """Has its own parallel envs; each run resets them to the same seeds."""
 
     def __init__(self, config: RunConfig, stop: Callable[[], bool] = lambda: False) -> None:
+        estimate.check_episodes(config.eval.episodes)
         self._config = config
         self._stop = stop
         self._rounds = rounds_of(config.eval.episodes)

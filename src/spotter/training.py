@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from spotter import (
-    checkpoint,
     devices,
     diagnosis,
+    estimate,
     gather,
     plugins,
     results,
@@ -46,6 +46,7 @@ from spotter.nets.actor_critic import Policy, has_images
 from spotter.origins import Fork, Origin, Resume
 from spotter.predict import TrainedPolicy
 from spotter.recorder import Ending, Recorder, Sink, Start
+from spotter.restore import restore_loop, restore_training
 from spotter.rewards import RewardMixer
 from spotter.rollout import Rollout
 from spotter.rundir.report import write_report
@@ -53,7 +54,6 @@ from spotter.rundir.run import Run
 from spotter.scoring import make_scorer
 from spotter.sinks.jsonl import Jsonl
 from spotter.sinks.log import Log
-from spotter.transfer import Plan, graft
 from spotter.types import Evaluation, Fault, Progress, Update, UserError
 
 
@@ -64,9 +64,12 @@ class Training:
         """`after_env_steps`: where a resumed run goes on; new episodes get seeds of their own."""
         self.config = config
         self.backend = choose_backend(config.env, config.reward, rests=config.algo.rests)
+        estimate.check_envs(config, self.backend.name)
         self.vector = make_vector(config.env, config.reward, backend=self.backend.name)
         try:
             self.device = devices.choose(config, has_images(self.vector.spaces))
+            depths = getattr(self.vector, "depths", {})
+            estimate.check_learning(config, self.vector.spaces, depths, self.device)
             if config.policy.precision != "float32" and self.device.type != "cuda":
                 raise UserError(
                     f"policy.precision: {config.policy.precision} needs an NVIDIA GPU, and this "
@@ -240,7 +243,8 @@ def train(
         scorer = make_scorer(config, training.policy, interrupts.stopping)
         stack.enter_context(scorer)
         grade = resume_grade(config.env, config.reward, training.backend.name)
-        notes = [*_copies_warning(config), *_set_out(training, interventions, origin, grade)]
+        notes = [*_copies_warning(config)]
+        notes += restore_training(training, interventions, origin, grade)
         interrupts.begin()
         run = new_run() if new_run else None
         stack.enter_context(results.outcome(run))
@@ -260,7 +264,7 @@ def train(
         loop = Loop(
             training, scorer, recorder, interventions, interrupts, run, keeper, start.threshold
         )
-        _take_up(loop, origin)
+        restore_loop(loop, origin)
         loop.go()
         recorder.ending = ending = _ending(loop)
         result = _result(loop, perf_counter() - began)
@@ -292,53 +296,6 @@ def _start(training: Training, catalogue: Catalogue, run: Run | None, grade: Gra
         rollout=lambda: training.collector.position,
         pause=lambda: training.pause,
     )
-
-
-def _set_out(
-    training: Training, interventions: Interventions, origin: Origin | None, grade: Grade
-) -> Iterator[str]:
-    """Bring a new `Training` to where it goes on from; yields what the reader should know."""
-    if isinstance(origin, Resume):
-        state = origin.saved.trainer
-        with checkpoint.reading(origin.saved.folder):
-            interventions.restore(state["interventions"])
-            training.retune(interventions.reapply(training.config, origin.overridden))
-            begun = training.restore(origin.saved.weights, origin.training_state(grade))
-        if begun:
-            why = "" if grade.grade == "exact" else f" (resume grade: {grade.grade})"
-            yield f"{len(begun)} of {training.vector.count} copies begin new episodes{why}"
-        yield from origin.notes
-    elif origin is not None:
-        source = f"{origin.saved.run.id}/{origin.saved.folder.name}"
-        plan = graft(training.policy, origin.saved.weights, source)
-        yield f"from {source}: {plan.sentence()}"
-        yield from origin.warnings(training.config)
-        yield from plan.lines()
-        yield _optimizer(training, origin, plan)
-
-
-def _optimizer(training: Training, origin: Fork, plan: Plan) -> str:
-    """Keep the optimizer's memory where it fits the weights."""
-    state = (origin.saved.trainer or {}).get("training", {}).get("algorithm", {}).get("optimizer")
-    if origin.fresh_optimizer:
-        return "the optimizer starts fresh, as asked"
-    if state is None:
-        return "the optimizer starts fresh: the old run saved none"
-    if not plan.is_complete:
-        return "the optimizer starts fresh: its memory belongs to another network"
-    if set(state) != set(training.algorithm.optimizer.state()):
-        return "the optimizer starts fresh: the old run used another rule"
-    training.algorithm.optimizer.restore(state)
-    return "the optimizer goes on with its memory"
-
-
-def _take_up(loop: Loop, origin: Origin | None) -> None:
-    """The rest of what a resumed run knew; a fork shows that it starts at the old score."""
-    if isinstance(origin, Resume):
-        with checkpoint.reading(origin.saved.folder):
-            loop.restore(origin.saved.trainer, origin.last_row(), origin.changes)
-    elif origin is not None:
-        loop.score_start(checkpoint.read_score(origin.saved.folder))
 
 
 def _ending(loop: Loop) -> Ending:

@@ -10,11 +10,11 @@ LAYERS = {
     "intervals machine children",
     1: "config plugins door",
     2: "envs nets",
-    3: "rollout collector rewards optim fast predict diagnosis transfer devices",
+    3: "rollout collector rewards optim fast predict diagnosis transfer devices estimate",
     4: "algos",
     5: "recorder checkpoint evaluate selection scoring origins interventions blackbox sinks "
     "display rundir video results",
-    6: "training gather loop summary",
+    6: "training gather loop restore summary",
     7: "verify bench doctor digest review sweeps launch hub traces",
     8: "cli api studio mcp",
 }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from spotter.config import AlgoConfig, Whole
+from spotter.config import AlgoConfig, Whole, Work
 from spotter.metrics.spec import MetricSpec
 from spotter.schedules import Schedule, constant, within
 
@@ -36,6 +36,9 @@ class Config(AlgoConfig):
     value_loss: Literal["mse", "huber"] = "mse"
     huber_delta: float = Field(1.0, gt=0)
     normalize_advantage: bool = False
+
+    def work(self, count: int) -> Work:
+        return Work(self.steps, count * self.steps)
 
 
 def make(config: Config, policy: Policy, seed: int) -> A2C:

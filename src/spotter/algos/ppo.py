@@ -6,14 +6,14 @@ current update only; value clipping is off unless asked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from math import ceil
+from math import ceil, isqrt
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from spotter.config import AlgoConfig, RunConfig, Whole
+from spotter.config import AlgoConfig, RunConfig, Whole, Work
 from spotter.metrics.spec import MetricSpec
 from spotter.schedules import Schedule, constant, within
 
@@ -34,6 +34,7 @@ METRICS = (
     ),
 )
 _KL_SLACK = 1.5  # the target is a mean; single minibatches scatter around it
+_MOST_TRIED = 100_000  # divisors of a rollout
 _LR_STEP, _LR_RANGE = 1.5, (0.01, 10.0)
 
 
@@ -98,18 +99,28 @@ class Config(AlgoConfig):
         """Of one update with `count` copies."""
         return self.passes(progress) * ceil(count * self.steps / self.samples(count))
 
+    def work(self, count: int) -> Work:
+        return Work(self.steps, self.samples(count), max(self.epochs.values()))
+
     def check(self, run: RunConfig) -> None:
         rollout = run.env.count * self.steps
         size = self.samples(run.env.count)
         if size < 1 or rollout % size:
-            fits = [n for n in range(1, rollout + 1) if rollout % n == 0]
-            near = min(fits, key=lambda n: abs(n - size))
+            near = min(_divisors(rollout), key=lambda n: abs(n - size))
             raise ValueError(
                 f"algo.minibatch={self.minibatch:g} must divide the rollout of env.count × "
                 f"algo.steps = {run.env.count} × {self.steps} = {rollout}; nearest: {near}"
             )
         if size == 1 and run.policy.norm == "batch":
             raise ValueError("policy.norm: batch needs minibatches of at least 2 samples")
+
+
+def _divisors(number: int) -> Iterator[int]:
+    """All of them for any rollout that fits into memory; of larger numbers, some."""
+    for n in range(1, min(isqrt(number), _MOST_TRIED) + 1):
+        if number % n == 0:
+            yield n
+            yield number // n
 
 
 def make(config: Config, policy: Policy, seed: int) -> PPO:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from spotter.config import AlgoConfig, Whole
+from spotter.config import AlgoConfig, Whole, Work
 from spotter.metrics.spec import MetricSpec
 from spotter.schedules import Schedule, constant, within
 
@@ -53,6 +53,10 @@ class Config(AlgoConfig):
     @property
     def credit(self) -> Literal["to_go", "episode"]:
         return self.returns
+
+    def work(self, count: int) -> Work:
+        # an episode has a step at least
+        return Work(self.episodes, count * self.episodes, setting="algo.episodes")
 
 
 def make(config: Config, policy: Policy, seed: int) -> Reinforce:

@@ -164,7 +164,7 @@ def run(args: Sequence[str]) -> int:
         code = _expected(error)
         if code is None:
             raise
-        return _fail(str(error), code)
+        return _fail(_out_of_memory(error) or str(error), code)
     if code == INTERRUPTED:  # what typer makes of a KeyboardInterrupt
         return _fail("interrupted", INTERRUPTED)
     return code if isinstance(code, int) else 0
@@ -179,13 +179,25 @@ def _expected(error: Exception) -> int | None:
     """The exit code of an error that is not ours; None for a bug, which deserves a traceback."""
     from spotter.types import UserError
 
-    if isinstance(error, UserError):
+    if isinstance(error, UserError) or _out_of_memory(error):
         return USER_ERROR
     for module, name in _NOT_OURS:  # where it is not loaded, the error cannot come from it
         loaded = sys.modules.get(module)
         if loaded is not None and isinstance(error, getattr(loaded, name)):
             return ENV_ERROR
     return None
+
+
+def _out_of_memory(error: Exception) -> str:
+    """One sentence about an allocation that failed; empty for other errors."""
+    text = next(iter(str(error).splitlines()), "")
+    is_torch = isinstance(error, RuntimeError) and ("allocate memory" in text or "of mem" in text)
+    if not isinstance(error, MemoryError) and not is_torch:
+        return ""
+    return (
+        f"not enough memory{': ' * bool(text)}{text}; lower what takes the most, such as "
+        "env.count, algo.steps, algo.minibatch, policy.hidden or the size of observations"
+    )
 
 
 def _usage(error: typer.TyperException) -> str:

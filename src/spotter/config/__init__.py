@@ -11,6 +11,7 @@ from spotter.config.models import (
     RewardConfig,
     RunConfig,
     SignalConfig,
+    Work,
     WrapperConfig,
 )
 from spotter.config.plugin import FreeForm
@@ -46,6 +47,7 @@ __all__ = [
     "SignalConfig",
     "VideoConfig",
     "Whole",
+    "Work",
     "WrapperConfig",
     "changed",
     "from_older",

@@ -1,8 +1,11 @@
 """What every config section is made from."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Final, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+_LARGEST: Final = 2**53
+"""What every reader of JSON takes for the same number; no count of ours is larger."""
 
 
 class Settings(BaseModel):
@@ -18,7 +21,10 @@ class Settings(BaseModel):
 
 def _whole(value: Any) -> Any:
     """YAML has `5e4` and `100_000`; both mean a whole number here, 0.5 does not."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    value = int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        raise ValueError(f"should be at most {_LARGEST:,}, got {value:.3g}")
+    return value
 
 
 Whole = Annotated[int, BeforeValidator(_whole)]

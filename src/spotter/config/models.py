@@ -6,7 +6,7 @@ derived from another one, and none is a secret.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Final, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Self
 
 from pydantic import (
     Field,
@@ -169,6 +169,18 @@ class RewardConfig(Settings):
         return self
 
 
+class Work(NamedTuple):
+    """What one update takes at least, for estimates."""
+
+    vector_steps: int = 1
+    minibatch: int = 1
+    """Samples that are learnt from at once."""
+    passes: float = 1.0
+    """Over all samples, at most."""
+    setting: str = "algo.steps"
+    """What the vector steps follow from."""
+
+
 class AlgoConfig(Plugin):
     """What every algorithm has; the rest is in algos/<name>.py."""
 
@@ -206,6 +218,10 @@ class AlgoConfig(Plugin):
     max_grad_norm: Annotated[Schedule, within(0, open_low=True)] | None = constant(0.5)
     optimizer: Literal["adam", "adamw", "rmsprop", "sgd"] = "adam"
 
+    def work(self, count: int) -> Work:
+        """One update with so many envs; algorithms that know more say so."""
+        return Work(minibatch=count)
+
     def check(self, run: "RunConfig") -> None:
         """Cross-section checks: raise `ValueError` with a remedy."""
 
@@ -225,7 +241,9 @@ class RunConfig(Settings):
     plateau: PlateauConfig | None = None
     seed: Whole = Field(1, ge=0, lt=2**31)
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
-    threads: Whole | None = Field(None, ge=1, description="CPU threads of torch; null: by network.")
+    threads: Whole | None = Field(
+        None, ge=1, le=1024, description="CPU threads of torch; null: by network."
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -68,7 +68,10 @@ class Config(EnvConfig):
         (84, 84), strict=False, description="[height, width] of pictures; null: as on the screen."
     )
     stack: Whole | None = Field(
-        None, ge=1, description="Moments shown at once; null: 4 pictures, 1 of everything else."
+        None,
+        ge=1,
+        le=1000,
+        description="Moments shown at once; null: 4 pictures, 1 of everything else.",
     )
     full_actions: bool = Field(
         False, description="All 18 actions, with those that do nothing here masked."

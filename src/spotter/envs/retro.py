@@ -81,7 +81,7 @@ class Config(EnvConfig):
     )
     crop: Margins = Field(NO_EDGES, description="Cut off: [top, bottom, left, right] in pixels.")
     hide: Margins = Field(NO_EDGES, description="Blacken: [top, bottom, left, right] in pixels.")
-    stack: Whole = Field(4, ge=1, description="Pictures shown at once.")
+    stack: Whole = Field(4, ge=1, le=1000, description="Pictures shown at once.")
     ends: Annotated[tuple[Literal["death", "level"], ...], Field(strict=False)] = Field(
         (), description="What else ends an episode: a lost life, a change of level."
     )

@@ -66,7 +66,7 @@ class Config(EnvConfig):
     size: Annotated[tuple[Whole, Whole], Field(strict=False)] | None = Field(
         (60, 80), description="[height, width]; null: as drawn."
     )
-    stack: Whole = Field(4, ge=1, description="Pictures shown at once.")
+    stack: Whole = Field(4, ge=1, le=1000, description="Pictures shown at once.")
     variables: Annotated[tuple[str, ...], Field(strict=False)] = Field(
         (), description="Numbers the network sees beside the picture, such as [health, ammo]."
     )

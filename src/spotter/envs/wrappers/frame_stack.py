@@ -20,7 +20,7 @@ from spotter.envs.wrappers.base import RGB_AXES, Start, Step, is_channels_first,
 
 class Config(WrapperConfig):
     name: Literal["frame_stack"]
-    count: Whole = Field(4, ge=1, description="How many observations.")
+    count: Whole = Field(4, ge=1, le=1000, description="How many observations.")
     padding: Literal["reset", "zero"] = Field(
         "reset", description="What fills the first stack: the first observation repeated, or zeros."
     )

@@ -20,7 +20,7 @@ from spotter.types import UserError
 
 class Config(WrapperConfig):
     name: Literal["previous_action"]
-    count: Whole = Field(1, ge=1, description="How many past actions.")
+    count: Whole = Field(1, ge=1, le=1000, description="How many past actions.")
 
 
 def wrap(config: Config, env: Env) -> Env:

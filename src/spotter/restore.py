@@ -1,0 +1,61 @@
+"""Bring a new training to where it resumes or forks from, and say what came of it."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from spotter import checkpoint
+from spotter.envs.grade import Grade
+from spotter.interventions import Interventions
+from spotter.origins import Fork, Origin, Resume
+from spotter.transfer import Plan, graft
+
+if TYPE_CHECKING:
+    from spotter.loop import Loop
+    from spotter.training import Training
+
+
+def restore_training(
+    training: "Training", interventions: Interventions, origin: Origin | None, grade: Grade
+) -> Iterator[str]:
+    """Bring a new `Training` to where it goes on from; yields what the reader should know."""
+    if isinstance(origin, Resume):
+        state = origin.saved.trainer
+        with checkpoint.reading(origin.saved.folder):
+            interventions.restore(state["interventions"])
+            training.retune(interventions.reapply(training.config, origin.overridden))
+            begun = training.restore(origin.saved.weights, origin.training_state(grade))
+        if begun:
+            why = "" if grade.grade == "exact" else f" (resume grade: {grade.grade})"
+            yield f"{len(begun)} of {training.vector.count} copies begin new episodes{why}"
+        yield from origin.notes
+    elif origin is not None:
+        source = f"{origin.saved.run.id}/{origin.saved.folder.name}"
+        plan = graft(training.policy, origin.saved.weights, source)
+        yield f"from {source}: {plan.sentence()}"
+        yield from origin.warnings(training.config)
+        yield from plan.lines()
+        yield _optimizer(training, origin, plan)
+
+
+def _optimizer(training: "Training", origin: Fork, plan: Plan) -> str:
+    """Keep the optimizer's memory where it fits the weights."""
+    state = (origin.saved.trainer or {}).get("training", {}).get("algorithm", {}).get("optimizer")
+    if origin.fresh_optimizer:
+        return "the optimizer starts fresh, as asked"
+    if state is None:
+        return "the optimizer starts fresh: the old run saved none"
+    if not plan.is_complete:
+        return "the optimizer starts fresh: its memory belongs to another network"
+    if set(state) != set(training.algorithm.optimizer.state()):
+        return "the optimizer starts fresh: the old run used another rule"
+    training.algorithm.optimizer.restore(state)
+    return "the optimizer goes on with its memory"
+
+
+def restore_loop(loop: "Loop", origin: Origin | None) -> None:
+    """The rest of what a resumed run knew; a fork shows that it starts at the old score."""
+    if isinstance(origin, Resume):
+        with checkpoint.reading(origin.saved.folder):
+            loop.restore(origin.saved.trainer, origin.last_row(), origin.changes)
+    elif origin is not None:
+        loop.score_start(checkpoint.read_score(origin.saved.folder))
