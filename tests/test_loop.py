@@ -229,6 +229,28 @@ def test_a_pause_is_told_while_it_lasts(make_config, monkeypatch):
     assert start.pause() == ""
 
 
+def test_the_phase_is_in_run_json_while_it_lasts(make_config, monkeypatch):
+    monkeypatch.setattr("spotter.phases._SHORT_S", 0.0)
+    told = []
+    update = Run.update
+
+    def telling(run, **fields):
+        told.extend([fields["phase"]] if "phase" in fields else [])
+        update(run, **fields)
+
+    monkeypatch.setattr(Run, "update", telling)
+    run = ran(
+        make_config,
+        budget={"env_steps": 64},
+        eval={"episodes": 2, "every_steps": 64},
+        video={"when": "end"},
+    )
+    phases = list(dict.fromkeys(told))
+    assert phases == ["training", "evaluating", "testing", "saving", "", "filming"]
+    assert told[-3:] == ["", "filming", ""]
+    assert run.info()["phase"] == ""
+
+
 def test_the_nearer_limit_of_a_budget_counts(make_config):
     run = ran(make_config, budget={"env_steps": 640, "minutes": 60})
     assert [row["run/progress"] for row in run.metrics()][-1] == 1.0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -13,6 +13,7 @@ from spotter import blackbox, diagnosis, results
 from spotter.checkpoint import Contents, Keeper
 from spotter.interrupts import Interrupts
 from spotter.interventions import Deed, Interventions, changed
+from spotter.phases import Phases
 from spotter.recorder import Recorder, Row, evaluation_metrics
 from spotter.rundir.run import Run
 from spotter.scoring import Scorer
@@ -37,6 +38,7 @@ class Loop:
     recorder: Recorder
     interventions: Interventions
     interrupts: Interrupts
+    phases: Phases
     run: Run | None
     keeper: Keeper | None
     threshold: float | None
@@ -70,6 +72,7 @@ class Loop:
 
     def go(self) -> None:
         """Until solved, spent, stopped or asked to stop; then `reason` and `test` are set."""
+        self.phases.begin("training")
         with self.interrupts.overdue(self._overdue_s()):
             if self.cut_short:
                 self._run_missed_evaluation()
@@ -148,15 +151,6 @@ class Loop:
         score = self.recorder.train_score
         return score is not None and score >= wanted
 
-    @contextmanager
-    def _pause(self, what: str) -> Iterator[None]:
-        """While training waits, the reader is told what for."""
-        self.training.pause = what
-        try:
-            yield
-        finally:
-            self.training.pause = ""
-
     def _evaluate(self, env_steps: int) -> bool:
         """Take up the deferred result, have the present weights scored; False on a stop."""
         if not self._collected() or self.reason is not None:
@@ -166,9 +160,9 @@ class Loop:
     def _submit(self, weights: Weights, env_steps: int) -> bool:
         """Have weights scored, and wait for it unless that is deferred; False on a stop."""
         allowance = int(CONFIRM_SHARE * env_steps) - self._confirm_steps
-        with self._pause(f"evaluating {self.training.config.eval.episodes} episodes"):
+        with self._evaluating():
             self.scorer.submit(weights, env_steps, allowance)
-        self.cut_short = not self.scorer.deferred and self._collect() is None
+            self.cut_short = not self.scorer.deferred and self._collect() is None
         if not self.cut_short:
             every = self.training.config.eval.every_steps or math.inf
             self.next_evaluation = (env_steps // every + 1) * every
@@ -176,8 +170,7 @@ class Loop:
 
     def _collect(self) -> Scored | None:
         """Wait for the result of the weights submitted last, and record it."""
-        with self._pause(f"evaluating {self.training.config.eval.episodes} episodes"):
-            scored = self.scorer.result()
+        scored = self.scorer.result()
         if scored is None:
             return None
         candidate = scored.candidate
@@ -225,7 +218,8 @@ class Loop:
             return False
         if self.solved and self.test is not None:
             return True
-        with self._pause(f"testing on {self.training.config.eval.episodes} unseen episodes"):
+        words = f"testing on {self.training.config.eval.episodes} unseen episodes"
+        with self.phases.during("testing", words):
             tested = self.scorer.test(weights, now)
         if tested is None or tested.test is None:
             return False
@@ -244,7 +238,14 @@ class Loop:
 
     def _collected(self) -> bool:
         """Nothing is under way any more; False on a stop."""
-        return self.scorer.pending is None or self._collect() is not None
+        if self.scorer.pending is None:
+            return True
+        with self._evaluating():
+            return self._collect() is not None
+
+    def _evaluating(self) -> AbstractContextManager[None]:
+        words = f"evaluating {self.training.config.eval.episodes} episodes"
+        return self.phases.during("evaluating", words)
 
     def _do(self, deed: Deed) -> str:
         """Carry out what the config consents to; returns why a snapshot is wanted, if it is."""
@@ -276,7 +277,8 @@ class Loop:
             row=row,
             table=self._rollout_table(row),
         )
-        seconds = self.keeper.save(contents, awaits_score, pin)
+        with self.phases.during("saving", "saving"):
+            seconds = self.keeper.save(contents, awaits_score, pin)
         self._saved_at = monotonic()
         self.recorder.spend("save", seconds)
         self.recorder.event("checkpoint", {"env_steps": training.env_steps, "seconds": seconds})
@@ -346,6 +348,7 @@ class Loop:
         """What is left to film at the end; the run is saved and its end is written before."""
         if self.training.config.video.when == "end" and self._best:
             self._unfilmed.append((self._best, True))
+        self.phases.current = ""
         self._film_waiting()
 
     def _film_waiting(self) -> None:
@@ -362,7 +365,7 @@ class Loop:
 
         config, stop = self.training.config, self.interrupts.stopping
         try:
-            with self._pause("filming an episode"):
+            with self.phases.during("filming", "filming an episode"):
                 film = save_video(self.run.folder, config, evaluation, best=is_best, stop=stop)
         except CannotRender as error:
             self._can_film = False

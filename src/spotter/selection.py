@@ -86,6 +86,7 @@ class Candidate:
             "score": test.score if test else None,
             "score_interval": test.interval.half if test else None,
             "score_episodes": len(test.scores) if test else None,
+            "score_env_steps": test.env_steps if test else None,
             "solved": test.solved if test else None,
         }
 

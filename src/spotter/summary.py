@@ -1,12 +1,15 @@
 """What a run is about to do, for its reader and for the watcher."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from spotter import seeding
+from spotter.config import RunConfig
 from spotter.envs.base import episode_limit, family
 from spotter.envs.fingerprint import fingerprint, protocol_name
 from spotter.envs.grade import Grade
+from spotter.envs.make import check_copies_differ
 from spotter.envs.scale import Scale
 from spotter.fast.network import choose_engine
 from spotter.metrics.alerts import Facts
@@ -27,6 +30,13 @@ def blocks(training: "Training", run: Run | None, threshold: float | None, grade
         "Environment": _environment(training, threshold),
         "Training": _training(training),
     }
+
+
+def warnings(config: RunConfig) -> Iterator[str]:
+    """What is odd about the envs it is about to train in."""
+    seeds = seeding.integers(config.seed, "train envs", config.env.count)
+    if warning := check_copies_differ(config.env, seeds):
+        yield warning
 
 
 def _run(training: "Training", run: Run | None, grade: Grade) -> dict[str, str]:

@@ -5,7 +5,7 @@ when solved, spent or asked to. A run can be left after any update and continued
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import asdict, dataclass
@@ -33,7 +33,7 @@ from spotter.collector import Collector
 from spotter.config import RunConfig
 from spotter.envs.base import threshold
 from spotter.envs.grade import Grade
-from spotter.envs.make import check_copies_differ, choose_backend, make_vector, resume_grade
+from spotter.envs.make import choose_backend, make_vector, resume_grade
 from spotter.envs.vector import Note
 from spotter.fast.network import twin
 from spotter.interrupts import EXIT_CODES, Interrupts
@@ -44,6 +44,7 @@ from spotter.metrics.alerts import Watcher
 from spotter.metrics.spec import Catalogue
 from spotter.nets.actor_critic import Policy, has_images
 from spotter.origins import Fork, Origin, Resume
+from spotter.phases import Phases
 from spotter.predict import TrainedPolicy
 from spotter.recorder import Ending, Recorder, Sink, Start
 from spotter.restore import restore_loop, restore_training
@@ -102,8 +103,6 @@ class Training:
             self.updates = self.env_steps = self.vector_steps = 0
             self.last: Rollout | None = None
             """What the latest update learnt from."""
-            self.pause = ""
-            """What it waits for at the moment, in words."""
             self._gatherer = gather.make(self, after_env_steps)
         except BaseException:
             self.vector.close()
@@ -243,7 +242,7 @@ def train(
         scorer = make_scorer(config, training.policy, interrupts.stopping)
         stack.enter_context(scorer)
         grade = resume_grade(config.env, config.reward, training.backend.name)
-        notes = [*_copies_warning(config)]
+        notes = [*summary.warnings(config)]
         notes += restore_training(training, interventions, origin, grade)
         interrupts.begin()
         run = new_run() if new_run else None
@@ -251,7 +250,8 @@ def train(
         if run:
             run.update(resume_grade=asdict(grade))
             sinks = [*sinks, Jsonl(run), Log(run)]
-        start = _start(training, catalogue, run, grade)
+        phases = Phases(run)
+        start = _start(training, catalogue, run, grade, phases)
         facts = summary.facts(training, start.threshold, fresh=not isinstance(origin, Fork))
         watcher = Watcher(facts, catalogue, config.alerts.ignore)
         recorder = stack.enter_context(Recorder(start, sinks, watcher))
@@ -262,8 +262,9 @@ def train(
             recorder.note(note)
         keeper = Keeper(run, config.checkpoint) if run else None
         loop = Loop(
-            training, scorer, recorder, interventions, interrupts, run, keeper, start.threshold
-        )
+            training, scorer, recorder, interventions, interrupts, phases, run, keeper,
+            start.threshold,
+        )  # fmt: skip
         restore_loop(loop, origin)
         loop.go()
         recorder.ending = ending = _ending(loop)
@@ -284,7 +285,9 @@ def _refuse_in_a_child() -> None:
         )
 
 
-def _start(training: Training, catalogue: Catalogue, run: Run | None, grade: Grade) -> Start:
+def _start(
+    training: Training, catalogue: Catalogue, run: Run | None, grade: Grade, phases: Phases
+) -> Start:
     wanted = threshold(training.config.env)
     return Start(
         config=training.config,
@@ -294,7 +297,7 @@ def _start(training: Training, catalogue: Catalogue, run: Run | None, grade: Gra
         summary=summary.blocks(training, run, wanted, grade),
         env_steps=training.env_steps,
         rollout=lambda: training.collector.position,
-        pause=lambda: training.pause,
+        pause=lambda: phases.words,
     )
 
 
@@ -339,13 +342,6 @@ def _result(loop: Loop, seconds: float) -> Result:
         env_steps=training.env_steps,
         seconds=seconds,
     )
-
-
-def _copies_warning(config: RunConfig) -> Iterator[str]:
-    seeds = seeding.integers(config.seed, "train envs", config.env.count)
-    warning = check_copies_differ(config.env, seeds)
-    if warning:
-        yield warning
 
 
 def _as_arrays(tree: Any) -> Any:

@@ -13,7 +13,7 @@ LAYERS = {
     3: "rollout collector rewards optim fast predict diagnosis transfer devices estimate",
     4: "algos",
     5: "recorder checkpoint evaluate selection scoring origins interventions blackbox sinks "
-    "display rundir video results",
+    "display rundir video results phases",
     6: "training gather loop restore summary",
     7: "verify bench doctor digest review sweeps launch hub traces",
     8: "cli api studio mcp",

@@ -131,7 +131,7 @@ def _echo_identity(view: "RunView") -> None:
     from spotter.rundir.identity import REACHED
 
     info = view.info
-    for key in ("id", "address", "env", "algo", "seed", "status", "reason"):
+    for key in ("id", "address", "env", "algo", "seed", "status", "phase", "reason"):
         _line(key, info[key] if info[key] is not None else "-")
     for key in ("protocol", "fingerprint"):
         if info[key]:

@@ -200,6 +200,16 @@ def _outcome(start: Start, ending: Ending) -> tuple[str, str]:
     return ("SOLVED", "green") if ending.solved else ("NOT SOLVED", "red")
 
 
+def _speed(newest: Row | None) -> str:
+    """Over the whole run, as everybody else says it."""
+    metrics = newest.metrics if newest else {}
+    train_s, wall_fps = metrics.get("time/train_s"), metrics.get("time/wall_fps")
+    if newest is None or not train_s or wall_fps is None:
+        return ""
+    fps = newest.env_steps / train_s
+    return f"{fps:,.0f} fps, {wall_fps:,.0f} with evaluation and saving"
+
+
 def _over(found: Interval, noun: str) -> str:
     return f"{plus_minus(found.mean, found.half)} over {plural(found.count, noun)}"
 
@@ -229,6 +239,8 @@ def _facts(start: Start, ending: Ending, newest: Row | None) -> dict[str, str]:
     facts["stopped"] = _REASONS.get(ending.reason, ending.reason)
     facts["env steps"] = count(ending.env_steps)
     facts["time"] = duration(ending.seconds)
+    if speed := _speed(newest):
+        facts["speed"] = speed
     if start.run is not None:
         facts["run"] = str(start.run.folder)
     return facts

@@ -191,6 +191,8 @@ def _health(desk: Desk, run: Run, info: Mapping[str, Any]) -> dict[str, Any]:
     holder = lock.living_holder(run.folder, info)
     silent_s = max(0.0, identity.age_s(info["heartbeat"]))
     data: dict[str, Any] = {"status": state(dict(info)), "reason": info["reason"]}
+    if data["status"] == "running":
+        data["phase"] = info["phase"]
     if data["status"] == "dead":
         here = info["host"] == process.host()
         gone = here and not process.is_alive(info["pid"])

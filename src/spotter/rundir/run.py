@@ -69,6 +69,7 @@ class Run:
             "algo": config.algo.name,
             "seed": config.seed,
             "status": "running",
+            "phase": "starting",
             "reason": None,
             "score": None,
             "solved": None,
@@ -172,6 +173,7 @@ class Run:
         self.update(
             format=FORMAT,
             status="running",
+            phase="starting",
             reason=None,
             ended=None,
             env_steps=env_steps,
@@ -231,7 +233,7 @@ class Run:
             with suppress(OSError):
                 sync(path)
         now = identity.now()
-        self.update(status=status, reason=reason, heartbeat=now, ended=now, **fields)
+        self.update(status=status, reason=reason, phase="", heartbeat=now, ended=now, **fields)
 
     def release(self) -> None:
         lock.release(self.folder)

@@ -188,10 +188,22 @@ class RunView:
         """How long it was trained; the pauses between sessions do not count."""
         return identity.seconds(self.info)
 
+    @property
+    def phase(self) -> str:
+        """What it does at the moment: training, evaluating …; empty where its process is gone."""
+        return "" if self.status in ("silent", "failed") else text(self.info["phase"])
+
     @cached_property
     def fps(self) -> float | None:
-        """Env steps per second of collecting and learning, as the last row has it."""
-        return self._last("time/fps")
+        """Env steps per second of collecting and learning, over the whole run."""
+        steps, seconds = self._last("env_steps"), self._last("time/train_s")
+        # older versions wrote down the speed of the last updates only
+        return steps / seconds if steps and seconds else self._last("time/fps")
+
+    @cached_property
+    def wall_fps(self) -> float | None:
+        """Env steps per second of everything: evaluation, saving and waiting included."""
+        return self._last("time/wall_fps")
 
     @cached_property
     def eta_s(self) -> float | None:

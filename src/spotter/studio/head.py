@@ -82,7 +82,8 @@ class Head:
         info, living = now.info, now.is_living
         stopping = living and self._context.launcher.is_stopping(info["id"], info["pid"])
         word = "stopping" if stopping else str(info["status"])
-        self._status.text = word
+        doing = info["phase"] if word == "running" and info["phase"] != "training" else ""
+        self._status.text = f"{word}: {doing}" if doing else word
         self._status.classes(replace=f"studio-status studio-status-{plain(word)}")
         self._solved.visible = bool(info["solved"])
         self._sentence.text = " · ".join(_sentences(info))
