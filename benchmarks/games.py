@@ -9,12 +9,13 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 
-from spotter.config import resolve
+from spotter.config import resolve, validate
 from spotter.config.diff import difference
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -22,7 +23,7 @@ _KEPT = _ROOT / "benchmarks" / "results" / "games.jsonl"
 _PAGE = _ROOT / "docs" / "results.md"
 _PICTURE = _ROOT / "docs" / "images" / "games.svg"
 _GAMES = 30
-_COLOURS = ("#2563eb", "#d97706", "#059669")
+_COLOURS = ("#2563eb", "#d97706", "#059669", "#dc2626", "#7c3aed", "#0891b2", "#db2777", "#65a30d")
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def _seconds(row: dict[str, Any]) -> float:
 def _changed(info: dict[str, Any], config: dict[str, Any]) -> tuple[str, ...]:
     """Settings in which a run differs from its recipe as it stands, as one would type them."""
     recipe = resolve(info["address"], [f"seed={info['seed']}"]).config.as_data()
-    changes = difference(recipe, config)
+    changes = difference(recipe, validate(config).as_data())  # with settings newer than the run
     return tuple(
         f"{key}={'null' if now is None else now}"
         for key, (_, now) in changes.items()
@@ -157,7 +158,7 @@ def _plot(x: int, y: int, recipe: str, runs: Sequence[Played]) -> list[str]:
         f'<text x="{left - 5}" y="{bottom}" text-anchor="end">{low:g}</text>',
         f'<text x="{right}" y="{bottom + 14}" text-anchor="end">{most:,.0f} env steps</text>',
     ]
-    for run, colour in zip(runs, _COLOURS, strict=False):
+    for run, colour in zip(runs, cycle(_COLOURS), strict=False):
         places = " ".join(
             f"{left + (right - left) * steps / most:.1f},"
             f"{bottom - (bottom - top) * (score - low) / span:.1f}"
