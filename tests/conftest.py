@@ -1,5 +1,7 @@
 """Shared by all tests: small, complete configs, and a working folder of one's own."""
 
+import os
+import tempfile
 from pathlib import Path
 from textwrap import dedent
 
@@ -7,6 +9,10 @@ import pytest
 import torch
 
 from spotter.config import RunConfig, validate
+
+_state = tempfile.TemporaryDirectory(prefix="spotter-state-")
+os.environ["SPOTTER_STATE"] = _state.name
+"""No test touches the user's own; processes that tests start inherit it."""
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,7 @@ from spotter.predict import TrainedPolicy
 from spotter.rundir.frames import of_runs
 from spotter.rundir.registry import listing
 from spotter.rundir.run import Run, select
+from spotter.rundir.trust import trusting
 from spotter.sinks.console import Console
 from spotter.training import Result
 from spotter.training import train as _train
@@ -52,10 +53,16 @@ def train(
 
 
 def resume(
-    selector: str, *overrides: str, quiet: bool = False, why: str = "", **settings: Any
+    selector: str,
+    *overrides: str,
+    quiet: bool = False,
+    why: str = "",
+    trust: bool = False,
+    **settings: Any,
 ) -> Result:
-    """Go on with a run where it was left, with other settings if given."""
-    origin = _resume(selector, [*overrides, settings])
+    """Resume a run, with other settings if given; `trust` as for `load`."""
+    with trusting(trust):
+        origin = _resume(selector, [*overrides, settings])
     return _train(origin.config, _sinks(quiet), lambda: origin.take_up(sys.argv, why), origin)
 
 
@@ -63,9 +70,13 @@ def _sinks(quiet: bool) -> tuple[Console, ...]:
     return () if quiet else (Console(),)
 
 
-def load(selector: str) -> TrainedPolicy:
-    """The policy of a run, ready to `predict`: `@last`, `@last/@latest`, `<id>/step=20224` …"""
-    return TrainedPolicy(_load(selector), read_config(find(selector)).env)
+def load(selector: str, trust: bool = False) -> TrainedPolicy:
+    """The policy of a run, ready to `predict`: `@last`, `@last/@latest`, `<id>/step=20224` …
+
+    `trust`: a run that was not trained here may import the modules it names.
+    """
+    with trusting(trust):
+        return TrainedPolicy(_load(selector), read_config(find(selector)).env)
 
 
 def runs() -> Any:

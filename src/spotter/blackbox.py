@@ -10,7 +10,7 @@ import base64
 import contextlib
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -25,7 +25,9 @@ from spotter.envs.layout import Layout, assemble
 from spotter.envs.make import Recipe
 from spotter.envs.process import ending
 from spotter.envs.slices import EnvError, Slice
+from spotter.rundir import trust
 from spotter.rundir.files import read_json, write_atomic, write_json
+from spotter.rundir.run import Run
 from spotter.types import Fault, Tape, UserError
 from spotter.versions import versions
 
@@ -105,6 +107,15 @@ def _as_tape(data: dict[str, Any] | None) -> Tape | None:
     return None if data is None else Tape(data["start"], data["seed"], tuple(data["actions"]))
 
 
+def _check_trust(box: Path, settings: Mapping[str, Any]) -> None:
+    """The run it lies in decides; a box on its own may come from anywhere."""
+    run = Run(box.resolve().parents[1])
+    if (run.folder / "run.json").is_file():
+        run.check_trust(settings)
+    else:
+        trust.check({"id": box.name, "foreign": True, "names": None}, settings)
+
+
 def read(box: Path) -> Box:
     """What `write` was given; `UserError` if this is no black box."""
     path = box / "fault.json"
@@ -118,6 +129,7 @@ def read(box: Path) -> Box:
         content = packing.unpack(data["fault"], arrays)
         words = {word: content[word] for word in ("copy", "kind", "text", "traceback")}
         fault = Fault(**words, tape=_as_tape(content["tape"]))
+        _check_trust(box, content["config"])
         return Box(fault, validate(content["config"]), bool(content["training"]))
     except UserError:
         raise
@@ -197,7 +209,8 @@ def _play(pipe: Connection, box: str) -> None:
     """Body of the child: the copy as it was built for the run, the tape action by action."""
     with contextlib.suppress(ConnectionError):
         try:
-            opened = read(Path(box))
+            with trust.trusting():  # the parent has read it before
+                opened = read(Path(box))
             _play_tape(pipe, opened)
             pipe.send(("over", None))
         except UserError as error:

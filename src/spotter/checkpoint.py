@@ -22,7 +22,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from spotter import estimate
-from spotter.config import CheckpointConfig, PolicyConfig, RunConfig, validate
+from spotter.config import CheckpointConfig, PolicyConfig, RunConfig
 from spotter.envs import space_data
 from spotter.nets.actor_critic import Policy
 from spotter.packing import pack, unpack
@@ -312,7 +312,7 @@ def reading(step: Path) -> Iterator[None]:
 
 def read_config(step: Path) -> RunConfig:
     """The config of the run a checkpoint belongs to."""
-    return validate(Run(step.parents[1]).settings())
+    return Run(step.parents[1]).config()
 
 
 def read_scores(step: Path) -> dict[str, dict[str, Any]]:

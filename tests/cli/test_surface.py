@@ -27,6 +27,7 @@ SURFACE = {
         "--why",
         "--quiet",
         "--no-save",
+        "--trust",
     ],
     "spotter runs": ["QUERY...", "--last", "--json"],
     "spotter show": ["RUN"],
@@ -40,8 +41,8 @@ SURFACE = {
     "spotter export": ["RUN", "FILE"],
     "spotter import": ["FILE"],
     "spotter reindex": [],
-    "spotter eval": ["RUN", "KEY=VALUE...", "--episodes"],
-    "spotter doctor": ["ENV|RUN", "KEY=VALUE...", "--json", "--environment"],
+    "spotter eval": ["RUN", "KEY=VALUE...", "--episodes", "--trust"],
+    "spotter doctor": ["ENV|RUN", "KEY=VALUE...", "--json", "--environment", "--trust"],
     "spotter inspect": [
         "RUN",
         "KEY=VALUE...",
@@ -55,6 +56,7 @@ SURFACE = {
         "--step",
         "--audit",
         "--json",
+        "--trust",
     ],
     "spotter play": [
         "RUN|ADDRESS",
@@ -66,6 +68,7 @@ SURFACE = {
         "--step-by-step",
         "--race",
         "--record",
+        "--trust",
     ],
     "spotter film": [
         "RUN",
@@ -76,9 +79,10 @@ SURFACE = {
         "--out",
         "--title",
         "--fps",
+        "--trust",
     ],
     "spotter studio": ["--port", "--host", "--token", "--no-browser"],
-    "spotter blackbox": ["FOLDER", "--timeout"],
+    "spotter blackbox": ["FOLDER", "--timeout", "--trust"],
     "spotter bench": [
         "ADDRESS",
         "KEY=VALUE...",

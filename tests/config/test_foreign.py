@@ -26,10 +26,10 @@ def test_our_own_names_pass():
         ("env", {"family": "foreign_names.module"}, "env.family"),
         ("env", {"id": "foreign_names:Env-v0"}, "env.id"),
         ("env", {"id": "../Env-v0"}, "env.id"),
-        ("env", {"wrappers": [{"name": "foreign_names.module"}]}, "env.wrappers name"),
+        ("env", {"wrappers": [{"name": "foreign_names.module"}]}, "env.wrappers[0].name"),
         ("algo", {"name": "foreign_names.module"}, "algo.name"),
         ("policy", {"encoder": "foreign_names.module"}, "policy.encoder"),
-        ("reward", {"signals": [{"source": "foreign_names.module"}]}, "reward.signals source"),
+        ("reward", {"signals": [{"source": "foreign_names.module"}]}, "reward.signals[0].source"),
     ],
 )
 def test_a_name_that_is_not_ours_is_refused_and_never_imported(section, value, where):

@@ -214,13 +214,14 @@ def test_a_strangers_run_is_not_gone_on_with(runs, evil):
         async with at_desk(runs) as client:
             for tool in ("resume", "fork"):
                 text = await refused(client, tool, run=run.id, steps=100, reason="harm")
-                assert "--trust" in text
+                assert "was not trained here with env.id=evil:CartPole-v1" in text
             elsewhere = {"address": "CartPole-v1:ppo", "steps": 100, "reason": "harm"}
-            assert "--trust" in await refused(client, "fork", run=run.id, **elsewhere)
+            assert "not trained here" in await refused(client, "fork", run=run.id, **elsewhere)
             await refused(client, "evaluate", run=run.id)
             await refused(client, "episode", run=run.id, play=True)
             await refused(client, "config", run=run.id)
-            assert "--trust" in await refused(client, "diagnose", run=run.id, environment=True)
+            text = await refused(client, "diagnose", run=run.id, environment=True)
+            assert "not trained here" in text and "--trust" not in text
             found = await ask(client, "diagnose", run=run.id)
             assert any("settings" in each for each in found["not_checked"])
             await ask(client, "digest", run=run.id)

@@ -28,7 +28,7 @@ def stopped(runs, minutes=None, at=128):
 
 def more(runs, run, most=240.0, steps=None, minutes=None, overrides=()):
     desk = Desk(runs, Terms(limits=Limits(most_minutes=most)))
-    config = safe.resumed(run.settings(), overrides, trust=False)
+    config = safe.resumed(run, overrides, trust=False)
     return gone_on(desk, run, config, steps, minutes)[0]
 
 

@@ -9,15 +9,18 @@ from spotter.launch.ledger import Limits
 from spotter.mcp import safe
 from spotter.mcp.desk import Terms
 from spotter.rundir.files import write_json
+from spotter.rundir.run import Run
 from spotter.types import UserError
 from tests.mcp.making import ask, at_desk, refused
 from tests.studio.making import make_run
 
 
-def test_no_packaged_recipe_is_refused():
+def test_no_packaged_recipe_is_refused(runs):
     for entry in entries():
         config = safe.resolved(entry.address, [], trust=False).config
-        safe.check_run(config.as_data(), False, entry.address)
+        run = Run.create(config, entry.address)
+        safe.check_run(run, False, entry.address)
+        run.finish("finished")
 
 
 @pytest.mark.parametrize(
@@ -69,11 +72,12 @@ def strange(runs, env):
 
 
 @pytest.mark.parametrize("env", FOREIGN.values(), ids=list(FOREIGN))
-def test_a_run_that_opens_files_is_neither_played_nor_trained(runs, env):
+@pytest.mark.parametrize("trust", [False, True])
+def test_a_run_that_opens_files_is_neither_played_nor_trained(runs, env, trust):
     run = strange(runs, env)
 
     async def scenario():
-        async with at_desk(runs) as client:
+        async with at_desk(runs, Terms(trust=trust)) as client:
             for tool, arguments in (
                 ("resume", {"steps": 100, "reason": "harm"}),
                 ("fork", {"steps": 100, "reason": "harm"}),
@@ -81,7 +85,9 @@ def test_a_run_that_opens_files_is_neither_played_nor_trained(runs, env):
                 ("episode", {"play": True}),
                 ("diagnose", {"environment": True}),
             ):
-                assert "--trust" in await refused(client, tool, run=run.id, **arguments), tool
+                told = await refused(client, tool, run=run.id, **arguments)
+                assert "was not trained here with env." in told, tool
+                assert "--trust" not in told
 
     asyncio.run(scenario())
     assert not list(runs.glob(".launched/*.log"))

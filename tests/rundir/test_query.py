@@ -13,6 +13,7 @@ def info(name, **fields):
         "seed": 1, "status": "finished", "reason": "budget", "score": None, "solved": None,
         "env_steps": 100, "created": "2026-11-15T12:00:00.000+00:00", "ended": None,
         "heartbeat": "2026-11-15T12:00:09.000+00:00", "by": "ann", "host": "h", "tags": [],
+        "foreign": False,
     }  # fmt: skip
     return data | fields
 

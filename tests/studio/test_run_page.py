@@ -7,11 +7,14 @@ import time
 
 import pytest
 
+from spotter.launch.local import Launcher
 from spotter.launch.worker import Worker
 from spotter.rundir.files import LineWriter
-from spotter.studio import told
+from spotter.rundir.run import Run
+from spotter.studio import forms, told
 from spotter.studio.context import Context
 from spotter.traces import format as traces
+from spotter.types import UserError
 from tests.studio import episodes
 from tests.studio.drawn import options_of, texts_of
 from tests.studio.making import ALERT, failed_run, make_run, rows, start_server
@@ -228,6 +231,22 @@ def test_settings_have_their_origin(trained):
     assert origins["budget.env_steps"] == "command line"
     assert origins["algo.clip"] == "variant ppo"
     assert origins["env.restarts"] == "default"
+
+
+def test_settings_of_a_run_from_elsewhere_import_nothing(trained, tmp_path, monkeypatch):
+    run = Run(tmp_path / trained.id)
+    shutil.copytree(trained.folder, run.folder)
+    config = run.folder / "config.yaml"
+    config.write_text(config.read_text().replace("family: classic", "family: strange.module"))
+    (tmp_path / "strange").mkdir()
+    (tmp_path / "strange" / "__init__.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    lines = {line.name: line for line in told.settings(run)}
+    assert lines["env.family"].value == "strange.module" and lines["algo.gamma"].origin == ""
+    with pytest.raises(UserError, match="was not trained here with"):
+        forms.further(run)
+    with pytest.raises(UserError, match="was not trained here with"):
+        Launcher(tmp_path).resume(run)
 
 
 def test_five_thousand_updates_open_within_a_second(own_studio, page):

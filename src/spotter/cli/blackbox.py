@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from spotter.cli.trust import Trust, trusting
+
 NOT_REPRODUCED = 1
 
 
@@ -17,11 +19,13 @@ def run(
         str,
         typer.Option("--timeout", metavar="SECONDS", help="A step that takes longer hangs."),
     ] = "30",
+    trust: Trust = False,
 ) -> None:
     """Replay a failure of an environment; exit 1 if it does not happen again."""
     from spotter import blackbox
 
-    verdict = blackbox.replay(Path(folder), _seconds(timeout), typer.echo)
+    with trusting(trust):
+        verdict = blackbox.replay(Path(folder), _seconds(timeout), typer.echo)
     typer.echo(verdict.sentence)
     if not verdict.reproduced:
         sys.exit(NOT_REPRODUCED)

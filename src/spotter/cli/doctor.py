@@ -10,6 +10,7 @@ import typer
 
 from spotter.cli import table
 from spotter.cli.train import Overrides
+from spotter.cli.trust import Trust, trusting
 
 if TYPE_CHECKING:
     from spotter.doctor.environments import Finding
@@ -60,16 +61,19 @@ def run(
             "--environment/--no-environment", help="Of a run: play its environment as well."
         ),
     ] = True,
+    trust: Trust = False,
 ) -> None:
     """Say what is wrong with a run, or try one environment of each family; and what to mend."""
     if address is not None:
         found = _run_of(address, overrides or [])
         if found is not None:
-            return _diagnose(found, as_json, environment)
-    if not environment:
+            with trusting(trust):
+                return _diagnose(found, as_json, environment, trust)
+    if not environment or trust:
         from spotter.types import UserError
 
-        raise UserError("--no-environment is for runs, such as @last; leave it out here")
+        option = "--trust" if environment else "--no-environment"
+        raise UserError(f"{option} is for runs, such as @last; leave it out here")
     return _examine(address, overrides or [], as_json)
 
 
@@ -100,11 +104,14 @@ def _run_of(address: str, overrides: list[str]) -> "Run | None":
         return None
 
 
-def _diagnose(found: "Run", as_json: bool, environment: bool) -> None:
+def _diagnose(found: "Run", as_json: bool, environment: bool, trust: bool) -> None:
     from spotter.doctor.run import as_data, as_text, diagnose
 
+    if environment:
+        found.check_trust()
+    trusted = trust or not found.info()["foreign"]
     _tell("looking at the run and its environment" if environment else "")
-    diagnosis = diagnose(found, environment=environment)
+    diagnosis = diagnose(found, environment=environment, trusted=trusted)
     _tell("")
     if as_json:
         typer.echo(json.dumps(as_data(diagnosis), indent=2, ensure_ascii=False))

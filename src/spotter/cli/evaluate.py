@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from spotter.cli.train import Overrides
+from spotter.cli.trust import Trust, trusting
 from spotter.cli.words import number
 
 MISMATCH = 1
@@ -23,6 +24,7 @@ def run(
         str | None,
         typer.Option("--episodes", metavar="N", help="Play so many on test seeds instead."),
     ] = None,
+    trust: Trust = False,
 ) -> None:
     """Play a saved policy again; exit 1 if its score is not the one that was written down.
 
@@ -30,7 +32,9 @@ def run(
     """
     from spotter.evaluate import play_again
 
-    played = play_again(selector, None if episodes is None else _whole(episodes), overrides or [])
+    count = None if episodes is None else _whole(episodes)
+    with trusting(trust):
+        played = play_again(selector, count, overrides or [])
     for again, as_written, unlike, differs in played:
         if unlike:
             typer.echo(f"note: not the game it was trained on: {unlike}")

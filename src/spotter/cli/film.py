@@ -4,6 +4,7 @@ from typing import Annotated, Final
 
 import typer
 
+from spotter.cli.trust import Trust, trusting
 from spotter.cli.words import number, plural
 
 EXAMPLES: Final = """\b
@@ -38,21 +39,23 @@ def run(
     ] = None,
     title: Annotated[str, typer.Option("--title", metavar="TEXT", help="On the first card.")] = "",
     fps: Annotated[int, typer.Option("--fps", metavar="N", help="Pictures per second.")] = 30,
+    trust: Trust = False,
 ) -> None:
     """Film how a run learnt: the same seed, checkpoint after checkpoint, with captions."""
     from spotter.traces.film import make_film
 
-    made = make_film(
-        selector,
-        checkpoints=checkpoints,
-        seconds=seconds,
-        size=size,
-        seed=seed,
-        out=out,
-        title=title,
-        fps=fps,
-        say=lambda what: typer.echo(what, err=True),
-    )
+    with trusting(trust):
+        made = make_film(
+            selector,
+            checkpoints=checkpoints,
+            seconds=seconds,
+            size=size,
+            seed=seed,
+            out=out,
+            title=title,
+            fps=fps,
+            say=lambda what: typer.echo(what, err=True),
+        )
     for shot in made.shots:
         steps = plural(shot.stage.env_steps, "env step")
         typer.echo(f"{steps:>20}  score {number(shot.score):>8}  {shot.captions.note}")

@@ -10,6 +10,7 @@ import typer
 from spotter.cli import table
 from spotter.cli.inspect_play import How, check_step, episodes_of, kept, refuse, refuse_lambda
 from spotter.cli.train import Overrides
+from spotter.cli.trust import Trust, trusting
 from spotter.cli.words import count, number
 from spotter.types import UserError
 
@@ -72,6 +73,7 @@ def run(
         bool, typer.Option("--audit", help="What every part of the reward paid.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of tables.")] = False,
+    trust: Trust = False,
 ) -> None:
     """Play an episode of a saved policy and show every decision, and what it was worth.
 
@@ -82,7 +84,8 @@ def run(
     check(gamma, lam)
     refuse(step, csv_file, episodes, as_json)
     how = How(overrides or [], seed, sampled, untrained, episodes)
-    traces = episodes_of(selector, how)
+    with trusting(trust):
+        traces = episodes_of(selector, how)
     refuse_lambda(lam, traces)
     found = [judged(trace, gamma, lam) for trace in traces]
     check_step(traces[0], step)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from spotter.cli.trust import Trust, trusting
 from spotter.cli.words import number
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def run(
     record: Annotated[
         bool, typer.Option("--record", help="Keep every episode, yours or the agent's.")
     ] = False,
+    trust: Trust = False,
 ) -> None:
     """Play in exactly the environment the agent is evaluated in.
 
@@ -74,10 +76,9 @@ def run(
     most = None if episodes is None else _whole("--episodes", episodes, 1)
     first = None if seed is None else _whole("--seed", seed, 0)
     pace = None if fps is None else _pace(fps)
-    _refuse_without_window(headless, {"--step-by-step": step_by_step, "--fps": pace})
     if headless:
-        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pygame complains without a display
-    game = _game(source, mode, first, race)
+        _go_without_window({"--step-by-step": step_by_step, "--fps": pace})
+    game = _game(source, mode, first, race, trust)
     try:
         _refuse(game, record)
         rounds = _Rounds(game, record, most or (1 if headless else None))
@@ -92,7 +93,7 @@ def run(
         game.close()
 
 
-def _game(source: str, mode: str | None, seed: int | None, is_race: bool) -> "Game":
+def _game(source: str, mode: str | None, seed: int | None, is_race: bool, trust: bool) -> "Game":
     from spotter.plugins import did_you_mean
     from spotter.traces import play
     from spotter.traces.pilot import source_of
@@ -103,20 +104,23 @@ def _game(source: str, mode: str | None, seed: int | None, is_race: bool) -> "Ga
     if is_race:
         if mode is not None:
             raise UserError("--race has a human and an agent; leave --mode out")
-        return play.race(source, seed)
-    found = source_of(source)
+        with trusting(trust):
+            return play.race(source, seed)
+    with trusting(trust):
+        found = source_of(source)
     chosen: Mode = "human" if found.run is None else "agent"
     for known in play.MODES:
         chosen = known if _MODES.get(mode or "") == known else chosen
     return play.Game(play.Session(found, chosen, seed))
 
 
-def _refuse_without_window(headless: bool, given: Mapping[str, object]) -> None:
+def _go_without_window(given: Mapping[str, object]) -> None:
     from spotter.types import UserError
 
     for option, value in given.items():
-        if headless and value:
+        if value:
             raise UserError(f"{option} is about the window; leave it or --headless out")
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pygame complains without a display
 
 
 def _refuse(game: "Game", record: bool) -> None:

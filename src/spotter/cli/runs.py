@@ -113,6 +113,7 @@ def show_one(selector: Selector) -> None:
 
     view = RunView(select(selector))
     _echo_identity(view)
+    _echo_origin(view)
     _echo_relatives(view)
     _echo_checkpoints(view)
     _echo_evaluations(view)
@@ -166,6 +167,18 @@ def _score(found: "Judged | None") -> str:
     half = "" if found.half is None else f" ± {number(found.half)} (95 %)"
     episodes = f" over {plural(found.episodes, 'episode')}" if found.episodes else ""
     return f"{number(found.mean)}{half}{episodes}{'' if found.seeds == 'test' else ' eval'}"
+
+
+def _echo_origin(view: "RunView") -> None:
+    from spotter.rundir.trust import origin
+    from spotter.types import UserError
+
+    try:
+        settings = view.run.settings()
+    except UserError:
+        settings = {}
+    if text := origin(view.info, settings):
+        _line("origin", text)
 
 
 def _echo_relatives(view: "RunView") -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Protocol
 import typer
 
 from spotter.cli import pipe
+from spotter.cli.trust import Trust, trusting
 from spotter.cli.words import count, duration, number
 from spotter.interrupts import EXIT_CODES, Interrupted, exit_at_once
 from spotter.types import UserError
@@ -102,6 +103,7 @@ def run(
     ] = "",
     quiet: Annotated[bool, typer.Option("--quiet", help="Only the verdict at the end.")] = False,
     no_save: Annotated[bool, typer.Option("--no-save", help="Leave no run folder.")] = False,
+    trust: Trust = False,
 ) -> None:
     """Train until solved, out of budget, or interrupted.
 
@@ -111,21 +113,16 @@ def run(
     with exit_at_once():  # nothing has begun: no need to wait until everything is loaded
         settings = _with_seed(overrides or [], seed)
         if resume is not None:
-            _refuse_with_resume(
-                {
-                    "--algo": algo,
-                    "--from": source,
-                    "--no-save": no_save,
-                    "--fresh-optimizer": fresh_optimizer,
-                    "--seed": seed,
-                }
-            )
-            plan = _resumed(resume, [address, *settings] if address else settings, why)
+            given = {"--algo": algo, "--from": source, "--no-save": no_save, "--seed": seed}
+            _refuse_with_resume({**given, "--fresh-optimizer": fresh_optimizer})
+            with trusting(trust):
+                plan = _resumed(resume, [address, *settings] if address else settings, why)
         elif address is None:
             raise UserError(
                 "say what to train, e.g. spotter train CartPole-v1:ppo (see spotter list)"
             )
         else:
+            _refuse_trust(trust)
             plan = _fresh(address, settings, algo, source, fresh_optimizer, why)
         if not verify:
             _train(plan, quiet, no_save)
@@ -179,6 +176,11 @@ def _resumed(selector: str, overrides: list[str], why: str) -> Plan:
     origin = resume(selector, overrides)
     address = origin.saved.run.info()["address"]
     return Plan(address, origin.config, lambda: origin.take_up(sys.argv, why), origin)
+
+
+def _refuse_trust(trust: bool) -> None:
+    if trust:
+        raise UserError("--trust is about the run that --resume names; nothing else needs it")
 
 
 def _refuse_with_resume(given: Mapping[str, object]) -> None:

@@ -5,13 +5,17 @@ reads the runs or requests of others looks here first.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from spotter import plugins
 from spotter.config import recipes, tree
 from spotter.types import UserError
 
+OPENS_FILES: Final = (("env", "wad"), ("env", "folder"))
+_TESTING: Final = "spotter.testing."
+"""Environments of our own that recipes do not list."""
+_PLAIN_WORD: Final = re.compile(r"[\w +-]*", re.ASCII)
 _PLAIN_ID: Final = re.compile(r"[A-Za-z0-9_][\w.+-]*(/[A-Za-z0-9_][\w.+-]*)*", re.ASCII)
 
 
@@ -20,20 +24,62 @@ def check_names(data: Mapping[str, Any], remedy: str = "") -> None:
 
     `remedy` says what to do about it, in a clause.
     """
+    for where, kind, name in _plugins(data):
+        _check_plugin(kind, name, where, remedy)
+    check_id("env.id", tree.value_at(data, ("env", "id")), remedy)
+
+
+def outside(data: Mapping[str, Any], files: bool = True) -> dict[str, str]:
+    """Setting -> what it names that is neither Spotter's own, nor a plug-in of an installed
+    package, nor the id of a registered environment: modules and packages, which to read a config
+    imports, and `files`, which to play it opens."""
+    found: dict[str, str] = {
+        where: name
+        for where, kind, name in _plugins(data)
+        if isinstance(name, str) and "." in name and name not in plugins.names(kind)
+    }
+    id = tree.value_at(data, ("env", "id"))
+    if isinstance(id, str) and ":" in id and not id.startswith(_TESTING):
+        found["env.id"] = id
+    for path, text in texts(data) if files else ():
+        if text and (path[:2] in OPENS_FILES or may_name_file(path, text)):
+            found[tree.dotted(path)] = text
+    return found
+
+
+def texts(value: Any, path: tree.Path = ()) -> Iterator[tuple[tree.Path, str]]:
+    """Every text in some settings, and where it stands."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from texts(inner, (*path, str(key)))
+    elif isinstance(value, list | tuple):
+        for place, inner in enumerate(value):
+            yield from texts(inner, (*path, place))
+
+
+def may_name_file(path: tree.Path, text: str) -> bool:
+    """Whether an argument of an environment or a wrapper could name a file or code."""
+    is_plain = _PLAIN_WORD.fullmatch(text) and path[:2] != ("env", "wrappers")
+    return "kwargs" in path and not is_plain
+
+
+def _plugins(data: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Where a name picks a plug-in, of which kind, and the name."""
     for path, kind in ((("env", "family"), "envs"), (("algo", "name"), "algos")):
-        _check_plugin(kind, tree.value_at(data, path), tree.dotted(path), remedy)
+        yield tree.dotted(path), kind, tree.value_at(data, path)
     encoder = tree.value_at(data, ("policy", "encoder"))
     if encoder != "auto":
-        _check_plugin("nets", encoder, "policy.encoder", remedy)
+        yield "policy.encoder", "nets", encoder
     for path, key, kind in (
         (("env", "wrappers"), "name", "wrappers"),
         (("reward", "signals"), "source", "signals"),
     ):
         listed = tree.value_at(data, path)
-        for item in listed if isinstance(listed, list) else ():
+        for place, item in enumerate(listed) if isinstance(listed, list | tuple) else ():
             if isinstance(item, Mapping):
-                _check_plugin(kind, item.get(key), f"{tree.dotted(path)} {key}", remedy)
-    check_id("env.id", tree.value_at(data, ("env", "id")), remedy)
+                yield tree.dotted((*path, place, key)), kind, item.get(key)
 
 
 def is_recipe(address: str) -> bool:
@@ -44,6 +90,14 @@ def is_recipe(address: str) -> bool:
     if path is None:
         return False
     return variant in ("", *recipes.variants(recipes.open_source(path)), *plugins.names("algos"))
+
+
+def is_plain(address: str) -> bool:
+    """Whether an address can be resolved without importing or opening what a stranger names: a
+    recipe's, or the plain id of an environment with an algorithm of ours."""
+    name, _, variant = address.partition(":")
+    plain = bool(_PLAIN_ID.fullmatch(name)) and not name.endswith(recipes.SUFFIXES)
+    return is_recipe(address) or (plain and variant in ("", *plugins.names("algos")))
 
 
 def _check_plugin(kind: str, name: Any, where: str, remedy: str) -> None:

@@ -14,7 +14,7 @@ from spotter.config.base import Settings
 from spotter.config.errors import explain
 from spotter.config.layers import DEFAULT_ALGO, Layer, last_writer, stack, with_protocol
 from spotter.config.models import Expect, RunConfig
-from spotter.config.overrides import COMMAND_LINE, Override, Pairs, edit, merge, parse
+from spotter.config.overrides import COMMAND_LINE, Override, Pairs, edit, merge, parse, written
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,7 @@ def changed(config: RunConfig, overrides: Sequence[Override] | Mapping[str, Any]
 
 
 def _typed(edits: Pairs) -> Layer:
-    written: dict[str, Any] = {}
-    for path, value in edits:
-        written = edit(written, path, value)
-    return Layer(COMMAND_LINE, written)
+    return Layer(COMMAND_LINE, written(edits))
 
 
 def _merged(layers: Sequence[Layer], edits: Pairs) -> dict[str, Any]:

@@ -61,6 +61,14 @@ def parse(overrides: Sequence[Override] | Mapping[str, Any]) -> Pairs:
     return pairs
 
 
+def written(pairs: Pairs) -> dict[str, Any]:
+    """The settings that some edits write, and no others."""
+    found: dict[str, Any] = {}
+    for path, value in pairs:
+        found = edit(found, path, value)
+    return found
+
+
 def _parse_one(text: str) -> tuple[tuple[str, ...], Any]:
     key, equals, value = text.partition("=")
     if not equals:

@@ -102,6 +102,7 @@ class Launcher:
         holder = run.trainer()
         if holder:
             raise UserError(f"run {run.id} is being trained by {holder}")
+        run.check_trust()
         if overrides:
             checked_resume(run.settings(), overrides)
         return self._spawn(["--resume", run.id, *overrides], why, actor)

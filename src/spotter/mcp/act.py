@@ -96,7 +96,7 @@ class Act:
         """Start a new run that begins with the weights of another run's checkpoint."""
         parent = self.desk.select(run)
         checkpoint = checkpoint_name(checkpoint)
-        safe.check_readable(parent.settings(), self.desk.terms.trust)  # whatever is trained then
+        safe.check_readable(parent, self.desk.terms.trust)  # whatever is trained then
         base, changes = (address, list(overrides)) if address else self._again(parent, overrides)
         budget = begun(self.desk, base, changes, steps, minutes)
         actor = _actor(ctx)
@@ -131,7 +131,7 @@ class Act:
         known = self.desk.ledger.known(request_key, text)
         if known is not None:  # what may be spent now is another question than then
             return self._known(known)
-        config = safe.resumed(chosen.settings(), overrides, self.desk.terms.trust)
+        config = safe.resumed(chosen, overrides, self.desk.terms.trust)
         budget, begun_at = gone_on(self.desk, chosen, config, steps, minutes)
         wish = Wish(text, actor, *budget.pair, request_key, chosen.id, begun_at)
         words = [*overrides, *budget.overrides]
@@ -164,7 +164,7 @@ class Act:
     ) -> Answer:
         """Play a saved policy again and score it; says whether a written score holds."""
         chosen = self.desk.select(run)
-        safe.check_run(chosen.settings(), self.desk.terms.trust)
+        safe.check_run(chosen, self.desk.terms.trust)
         selector = f"{chosen.id}/{checkpoint_name(checkpoint)}"
         found = self.desk.work(_EVALUATE, _EVALUATE_S, selector=selector, episodes=episodes)
         _note_down(chosen, "evaluate", _actor(ctx), reason, checkpoint=checkpoint, scores=found)
@@ -202,8 +202,7 @@ class Act:
     def _again(self, parent: Run, overrides: list[str]) -> tuple[str, list[str]]:
         from spotter.studio.forms import again
 
-        settings = parent.settings()
-        safe.check_run(settings, self.desk.terms.trust, str(parent.info()["address"]))
+        safe.check_run(parent, self.desk.terms.trust, str(parent.info()["address"]))
         address, own = again(parent)
         # its own minutes were counted from its own start
         return address, [*(o for o in own if not o.startswith("budget.minutes")), *overrides]

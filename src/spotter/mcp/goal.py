@@ -1,9 +1,9 @@
 """The score at which a run counts as solved: as it was scored, else as it will be."""
 
 import re
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from spotter.config.tree import value_at
 from spotter.launch.local import tail
 from spotter.mcp import safe
 from spotter.rundir.run import Run
@@ -19,7 +19,7 @@ def threshold(run: Run, trust: bool) -> float | None:
         if isinstance(level := event.get("threshold"), int | float):
             return float(level)
     try:
-        return _expected(run.settings(), trust)
+        return _expected(run, trust)
     except (UserError, ImportError):  # a stranger's, or an environment that is not installed here
         return None
 
@@ -30,11 +30,12 @@ def glimpsed(run: Run) -> float | None:
     return float(found[-1]) if found else None
 
 
-def _expected(settings: Mapping[str, Any], trust: bool) -> float | None:
-    own = settings.get("env", {}).get("threshold")
+def _expected(run: Run, trust: bool) -> float | None:
+    settings = run.settings()
+    own = value_at(settings, ("env", "threshold"))
     if isinstance(own, int | float):
         return float(own)
-    safe.check_run(settings, trust)
+    safe.check_run(run, trust)
     from spotter.config import validate
     from spotter.envs.base import threshold as of_env
 

@@ -136,7 +136,7 @@ class Look:
         if len(chosen) < 2:
             raise UserError("compare needs two different runs or more")
         for run in chosen:
-            safe.check_readable(run.settings(), self.desk.terms.trust)
+            safe.check_readable(run, self.desk.terms.trust)
         outcomes = [compare.outcome(run) for run in chosen]
         trust = self.desk.terms.trust
         data: dict[str, Any] = {"runs": [_outcome(outcome, trust) for outcome in outcomes]}
@@ -203,7 +203,7 @@ def _of_run(run: Run, match: str, full: bool, trust: bool) -> Answer:
     from spotter.rundir.report import reproduce
 
     info, settings = run.info(), run.settings()
-    safe.check_readable(settings, trust, str(info["address"]))
+    safe.check_readable(run, trust, str(info["address"]))
     recipe = reproduce.recipe(info, settings, changed=False)
     data: dict[str, Any] = {"run": run.id, "address": recipe.address, "command": recipe.command}
     if full or match:

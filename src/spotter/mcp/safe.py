@@ -4,20 +4,19 @@ Checked on the text of a request, before the config is resolved: resolving impor
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from spotter import plugins
 from spotter.config import Resolved, RunConfig, recipes, tree
-from spotter.config.foreign import check_id, check_names
-from spotter.config.overrides import edit, parse
+from spotter.config.foreign import OPENS_FILES, check_id, check_names, may_name_file, texts
+from spotter.config.overrides import parse, written
 from spotter.launch.local import checked, checked_resume
+from spotter.rundir.run import Run
 from spotter.schedules import Schedule
 from spotter.types import UserError
 
 _TRUST: Final = "the person can allow it by starting `spotter mcp` with --trust"
-_OPENS_FILES: Final = (("env", "wad"), ("env", "folder"))
-_PLAIN_WORD: Final = re.compile(r"[\w +-]*", re.ASCII)
 _MAY_HOLD_SLASHES: Final = (("env", "id"), ("plateau", "monitor"))
 _PACKAGE: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 MOST_EPISODES: Final = 1000
@@ -36,8 +35,6 @@ _MOST_IN_UPDATE: Final = 1 << 20
 _MOST_OVERRIDES: Final = 100
 _LONGEST_OVERRIDE: Final = 500
 
-Path = tuple[str | int, ...]
-
 
 def resolved(address: str, overrides: Sequence[str], trust: bool) -> Resolved:
     """What a request stands for; refused if it could reach beyond the recipes."""
@@ -49,12 +46,12 @@ def resolved(address: str, overrides: Sequence[str], trust: bool) -> Resolved:
     return found
 
 
-def resumed(settings: Mapping[str, Any], overrides: Sequence[str], trust: bool) -> RunConfig:
+def resumed(run: Run, overrides: Sequence[str], trust: bool) -> RunConfig:
     """What a run would go on with; refused as if it were asked for anew."""
-    check_run(settings, trust)
+    check_run(run, trust)
     if not trust:
         check_overrides(overrides)
-    config = checked_resume(settings, overrides)
+    config = checked_resume(run.settings(), overrides)
     _check_sizes(config)
     return config
 
@@ -70,31 +67,33 @@ def check_overrides(overrides: Sequence[str]) -> None:
         raise UserError(
             f"at most {_MOST_OVERRIDES} overrides of {_LONGEST_OVERRIDE} characters each"
         )
-    written: dict[str, Any] = {}
-    for path, value in parse(overrides):
-        written = edit(written, path, value)
-    _check_settings(written)
+    _check_settings(written(parse(overrides)))
 
 
-def check_run(settings: Mapping[str, Any], trust: bool, address: str = "") -> None:
-    """A run may come from a stranger: to play it is to import and open what its config names."""
+def check_run(run: Run, trust: bool, address: str = "") -> None:
+    """A run may come from a stranger: to play it is to import and open what its config names.
+
+    `trust` is about requests and about runs that were trained here; never about foreign ones.
+    """
+    run.check_trust()
     if not trust:
-        _check_settings(settings)
+        _check_settings(run.settings())
         if address:
             _check_address(address)
 
 
-def check_readable(settings: Mapping[str, Any], trust: bool, address: str = "") -> None:
+def check_readable(run: Run, trust: bool, address: str = "") -> None:
     """The same where a config is read and nothing is played: reading imports, but opens nothing."""
+    run.check_trust(played=False)
     if not trust:
-        check_names(settings, _TRUST)
+        check_names(run.settings(), _TRUST)
         if address:
             _check_address(address)
 
 
 def _check_settings(settings: Mapping[str, Any]) -> None:
     check_names(settings, _TRUST)
-    for place, text in _texts(settings):
+    for place, text in texts(settings):
         _check_text(place, text)
 
 
@@ -123,22 +122,11 @@ def _check_address(address: str) -> None:
         raise UserError(f"{plugins.unknown('algos', variant)}{remedy}")
 
 
-def _texts(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _texts(inner, (*path, str(key)))
-    elif isinstance(value, list | tuple):
-        for place, inner in enumerate(value):
-            yield from _texts(inner, (*path, place))
-
-
-def _check_text(path: Path, text: str) -> None:
+def _check_text(path: tree.Path, text: str) -> None:
     where = tree.dotted(path)
-    if path[:2] in _OPENS_FILES and text:
+    if path[:2] in OPENS_FILES and text:
         raise UserError(f"{where} opens files; {_TRUST}")
-    if "kwargs" in path and (not _PLAIN_WORD.fullmatch(text) or path[:2] == ("env", "wrappers")):
+    if may_name_file(path, text):
         raise UserError(f"{where}: {text[:80]!r} may name a file or code; {_TRUST}")
     if path not in _MAY_HOLD_SLASHES and re.search(r"[/\\~\x00]|\.\.", text):
         raise UserError(f"{where}: {text[:80]!r} looks like a path; {_TRUST}")

@@ -83,7 +83,7 @@ class See:
         if self.desk.terms.read_only:
             raise UserError("this server is read-only: it shows recorded episodes only")
         trust = self.desk.terms.trust
-        safe.check_run(run.settings(), trust)
+        safe.check_run(run, trust)
         if not trust:
             safe.check_overrides(how["overrides"])
         selector = f"{run.id}/{checkpoint_name(checkpoint)}"

@@ -163,7 +163,7 @@ class Watch:
             raise UserError("this server is read-only: it makes no environments")
         chosen, trust = self.desk.select(run), self.desk.terms.trust
         if environment:
-            safe.check_run(chosen.settings(), trust)
+            safe.check_run(chosen, trust)
             found = self.desk.work(_DIAGNOSE, _DIAGNOSE_S, run=chosen.id, trusted=trust)
         else:
             from spotter.doctor.run import as_data, diagnose

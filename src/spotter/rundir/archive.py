@@ -20,7 +20,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.events import AliasEvent
 
-from spotter.rundir import identity
+from spotter.rundir import identity, trust
 from spotter.rundir.files import cannot_write, draft_of, replace
 from spotter.rundir.identity import home
 from spotter.rundir.run import Run
@@ -91,6 +91,7 @@ def import_run(path: Path) -> tuple[Run, bool]:
     """Unpack an archive into the folder of runs; the run, and whether it is new here."""
     if not path.is_file():
         raise UserError(f"there is no file {path}")
+    trust.remember()
     try:
         with zipfile.ZipFile(path) as archive:
             run_id = _check(path, archive)

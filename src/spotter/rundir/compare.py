@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from spotter.config import NOT_THE_GAME, validate
+from spotter.config import NOT_THE_GAME
 from spotter.config.diff import difference
 from spotter.config.dump import flow
 from spotter.intervals import Interval, interval
@@ -134,7 +134,7 @@ def _facts(one: Outcome) -> Mapping[str, Any] | None:
     from spotter.envs.fingerprint import facts  # who compares new runs needs no environments
 
     try:
-        config = validate(one.run.settings())
+        config = one.run.config()
         return facts(config.env, config.reward)
     except UserError:
         return None

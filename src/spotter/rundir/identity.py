@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from spotter.plugins import RUNS_VARIABLE
-from spotter.rundir import evaluations, process
+from spotter.rundir import evaluations, process, trust
 from spotter.rundir.evaluations import Evaluations
 from spotter.rundir.files import read_json
 from spotter.rundir.lineage import steps_before
@@ -28,6 +28,8 @@ ACTOR_VARIABLE: Final = "SPOTTER_ACTOR"
 SILENT_AFTER_S: Final = 120
 
 Info = dict[str, Any]
+NOT_WRITTEN: Final = ("tags", "foreign")
+"""What `read` adds to run.json."""
 
 REACHED: Final = (
     "steps_to_threshold", "train_steps_to_threshold", "total_steps_to_threshold"
@@ -75,6 +77,8 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "protocol": (str,),
     "facts": (dict,),
     "actions": (list,),
+    "names": (dict, type(None)),
+    "seal": (str, type(None)),
 }
 
 
@@ -102,6 +106,8 @@ def defaults() -> Info:
         "protocol": "",
         "facts": {},
         "actions": [],
+        "names": None,
+        "seal": None,
     }
 
 
@@ -128,7 +134,8 @@ def read(folder: Path) -> Info:
         info |= _of_older(folder, info, found) if "train_steps_to_threshold" not in written else {}
         info["best"] = _best(folder, found) if info["best"] is None else info["best"]
     # a folder that was copied or renamed is a run of its own
-    return info | {"id": folder.name, "tags": tags(folder)}
+    foreign = trust.is_foreign(folder, info)
+    return info | {"id": folder.name, "tags": tags(folder), "foreign": foreign}
 
 
 def _check(folder: Path, info: Mapping[str, Any]) -> None:

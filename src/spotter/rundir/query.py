@@ -56,6 +56,7 @@ COLUMNS: Final[dict[str, Column]] = {
     "protocol": _field("protocol", "text"),
     "fingerprint": _field("fingerprint", "text"),
     "grade": Column("text", lambda info: (info["resume_grade"] or {}).get("grade")),
+    "foreign": _field("foreign", "bool"),
     "why": _field("why", "text"),
 }
 _ALIASES: Final = {"tag": "tags"}

@@ -14,9 +14,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from spotter.config import RunConfig, from_older, recipes
+from spotter.config import RunConfig, from_older, recipes, validate
 from spotter.config.dump import to_yaml
-from spotter.rundir import evaluations, frames, identity, lock, process, registry, selectors
+from spotter.config.foreign import outside
+from spotter.rundir import (
+    evaluations,
+    frames,
+    identity,
+    lock,
+    process,
+    registry,
+    selectors,
+    trust,
+)
 from spotter.rundir.files import (
     LineWriter,
     cannot_write,
@@ -92,7 +102,7 @@ class Run:
         try:
             lock.take(run.folder, info)
             run.write_config(config)
-            write_json(run._identity, info | {"id": run.id})
+            write_json(run._identity, info | {"id": run.id, **_marks(run.id, config)})
         except BaseException:
             shutil.rmtree(run.folder, ignore_errors=True)  # a run is there whole or not at all
             raise
@@ -125,6 +135,23 @@ class Run:
         data = recipes.plain(recipes.read(self.folder / "config.yaml").data)
         assert isinstance(data, dict)
         return from_older(data)
+
+    def config(self) -> RunConfig:
+        """config.yaml, checked; `trust.UntrustedError` where a foreign run names code or files."""
+        data = self.settings()
+        self.check_trust(data)
+        return validate(data)
+
+    def check_trust(
+        self, settings: Mapping[str, Any] | None = None, *, played: bool = True
+    ) -> None:
+        """Refuse settings, found in this folder, that a run from elsewhere may not use.
+
+        Those of config.yaml, if none are given. `played`: or else just read as a config.
+        """
+        settings = self.settings() if settings is None else settings
+        if outside(settings, files=played):
+            trust.check(self.info(), settings, played)
 
     def metrics(self) -> Iterator[dict[str, Any]]:
         """One row per update: update, env_steps, vector_steps, and every metric by name."""
@@ -182,6 +209,7 @@ class Run:
             pid_start=process.start_of(os.getpid()),
             **_game(config),
             **self._still_reached(info, env_steps),
+            **_marks(self.id, config),
             resumes=[*info["resumes"], session],
         )
         cut_lines(self.metrics_path, lambda row: _is_up_to(row, env_steps))
@@ -193,19 +221,19 @@ class Run:
         """Change entries of run.json."""
         lock.check(self.folder)
         info = self._written()
-        del info["tags"]  # those are files of their own
         _last_written[self.folder] = {**info, "heartbeat": identity.now(), **fields}
         write_json(self._identity, _last_written[self.folder])
 
     def _written(self) -> dict[str, Any]:
         """run.json; one that was deleted or damaged while this process trains is restored."""
         try:
-            return identity.read(self.folder)
+            info = identity.read(self.folder)
+            return {key: info[key] for key in info if key not in identity.NOT_WRITTEN}
         except UserError:
             if self.folder not in _last_written or not self.folder.is_dir():
                 raise
         self.event("note", {"text": "run.json was deleted or damaged, and is written again"})
-        return {**_last_written[self.folder], "tags": []}
+        return _last_written[self.folder]
 
     def _still_reached(self, info: Mapping[str, Any], env_steps: int) -> dict[str, Any]:
         """What is left of `identity.REACHED` where a resume goes back to a checkpoint."""
@@ -304,6 +332,10 @@ def _game(config: RunConfig) -> dict[str, Any]:
     from spotter.envs.fingerprint import card
 
     return {"threshold": threshold(config.env), **card(config.env, config.reward)}
+
+
+def _marks(run_id: str, config: RunConfig) -> dict[str, Any]:
+    return trust.marks(run_id, config.as_data())
 
 
 def _is_up_to(row: Mapping[str, Any], env_steps: int) -> bool:

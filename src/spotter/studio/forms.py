@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from spotter.config import Resolved, RunConfig, tree, validate
+from spotter.config import Resolved, RunConfig, tree
 from spotter.config.dump import flow
 from spotter.config.overrides import parse
 from spotter.rundir import checkpoints
@@ -97,7 +97,7 @@ class Further:
 
 def further(run: Run) -> Further:
     """Settings without which `--resume` would refuse the run."""
-    config, saved = validate(run.settings()), checkpoints.read(run.folder)
+    config, saved = run.config(), checkpoints.read(run.folder)
     if not saved:
         raise UserError(f"run {run.id} has no checkpoint to go on from")
     found = lacks(run.info(), config, saved[-1].env_steps, _elapsed_s(run))

@@ -107,16 +107,27 @@ def settings(run: Run) -> list[Line]:
     data = run.settings()
     resolved = _resolved(run, data)
     lines = []
-    for name in _names(data):
+    for name in _names(run, data):
         path = tuple(name.split("."))
         origin = resolved.origin(path) if resolved else ""
         lines.append(Line(name, flow(tree.value_at(data, path)), origin))
     return lines
 
 
-def _names(data: Mapping[str, Any]) -> list[str]:
-    """In the order of the config; settings this version does not know are left out."""
+def _names(run: Run, data: Mapping[str, Any]) -> list[str]:
+    """In the order of the config; settings this version does not know are left out.
+
+    Which settings there are depends on plug-ins, and those of a stranger are not asked.
+    """
+    try:
+        run.check_trust(data, played=False)
+    except UserError:
+        return [f"{section}.{key}" for section in data for key in _keys(data[section])]
     return list(tree.paths(RunConfig, data))
+
+
+def _keys(section: Any) -> list[str]:
+    return list(section) if isinstance(section, Mapping) else []
 
 
 def _resolved(run: Run, data: Mapping[str, Any]) -> Resolved | None:

@@ -11,7 +11,7 @@ import threading
 import zipfile
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -203,7 +203,7 @@ def _newest_first(size: int, stack: int) -> list[int]:
 def _value_names(meta: Meta, path: str, size: int, stack: int) -> list[str]:
     """Of every number, oldest moment first; numbers where nobody named them."""
     once = size // max(stack, 1)
-    names = observation_names(meta.settings) if path == "obs" else ()
+    names = observation_names(meta) if path == "obs" else ()
     if len(names) == size:  # the family itself says how long ago
         return list(names)
     single = list(names) if len(names) == once else [str(i) for i in range(once)]
@@ -213,13 +213,15 @@ def _value_names(meta: Meta, path: str, size: int, stack: int) -> list[str]:
     return [f"{name}, {back} ago" if back else name for back in ago for name in single]
 
 
-def observation_names(settings: Mapping[str, Any]) -> tuple[str, ...]:
+def observation_names(meta: Meta) -> tuple[str, ...]:
     """What the family calls the numbers of an observation; empty if it cannot be asked."""
     from spotter.config import validate
     from spotter.envs.base import family
+    from spotter.rundir.run import Run, home
 
     try:
-        env = validate(dict(settings)).env
+        Run(home() / meta.run).check_trust(meta.settings)
+        env = validate(dict(meta.settings)).env
         return tuple(family(env).describe(env).observation_names)
     except Exception:  # settings of another version, a family that is not installed: no names
         return ()

@@ -17,7 +17,7 @@ import torch
 from gymnasium.spaces import Box
 
 from spotter import checkpoint, seeding
-from spotter.config import RunConfig, changed, validate
+from spotter.config import RunConfig, changed
 from spotter.config.overrides import Override, parse
 from spotter.envs.fingerprint import fingerprint, unlike_actions
 from spotter.evaluate import check_fits
@@ -164,7 +164,7 @@ def _loaded(saved: checkpoint.Saved, config: RunConfig) -> Policy:
 
 def _untrained(selector: str, overrides: Sequence[Override]) -> Actor:
     run = run_of(selector)
-    config = changed(validate(run.settings()), overrides)
+    config = changed(run.config(), overrides)
     progress = Progress(0, config.budget.env_steps)
     return Actor(run, "", config, None, progress, {}, None, _changes(overrides))
 

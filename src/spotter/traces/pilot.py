@@ -13,6 +13,7 @@ from torch import Tensor
 
 from spotter import checkpoint, seeding
 from spotter.config import RunConfig, changed, resolve
+from spotter.config.overrides import parse, written
 from spotter.envs.fingerprint import unlike_actions
 from spotter.nets.actor_critic import Policy
 from spotter.nets.heads import Bernoulli, Categorical, Distribution, MultiCategorical
@@ -54,8 +55,8 @@ def source_of(text: str) -> Source:
         if which:
             raise
         # a young run: a person can play all the same
-        return Source(checkpoint.read_config(run.folder / "checkpoints" / "none"), run)
-    return Source(checkpoint.read_config(step), run, step)
+        return Source(run.config(), run)
+    return Source(run.config(), run, step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,9 @@ def opening_of(folder: str, step: int) -> Opening:
     if not 0 <= step < meta.length:
         raise UserError(f"step {step} is not in this episode; it has 0 to {meta.length - 1}")
     found = checkpoint.find_in(run, f"step={meta.step}") if meta.checkpoint else None
-    config = checkpoint.read_config(found or run.folder / "checkpoints" / "none")
+    config = run.config()
     if meta.changes:
+        run.check_trust(written(parse(meta.changes)))
         config = changed(config, meta.changes)
     return Opening(
         name=Path(folder).name,

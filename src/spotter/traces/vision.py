@@ -63,12 +63,14 @@ def policy_of(folder: Path, meta: Meta) -> "Policy":
     """Who played the trace in a folder."""
     from spotter import checkpoint
     from spotter.config import from_older, validate
+    from spotter.rundir.run import Run
     from spotter.traces.capture import fresh
 
     run = folder.resolve().parents[1]
     if meta.mode == "human":
         raise UserError("a person played this episode, and people's filters cannot be shown")
     if meta.mode == "untrained":
+        Run(run).check_trust(meta.settings)
         latest = checkpoint.read(checkpoint.find(str(run)))
         return fresh(validate(from_older(meta.settings)), latest.spaces)
     return checkpoint.load(f"{run}/step={meta.step}")

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from spotter.config import resolve, validate
 from spotter.config.dump import flow
+from spotter.rundir import trust
 from spotter.rundir.compare import differing
 from spotter.types import UserError
 
@@ -46,7 +47,7 @@ def recipe(info: Mapping[str, Any], config: Mapping[str, Any], changed: bool) ->
     """The shortest command that resolves to the saved config, else a few lines of Python."""
     notes = list(_notes(info, changed))
     for address in dict.fromkeys(_addresses(info)):
-        found = _overrides(address, config)
+        found = _overrides(address, info, config) if trust.may_resolve(address, info) else None
         if found is not None:
             own, overrides = found
             words = ["spotter", "train", address, *overrides, *_start(info)]
@@ -66,10 +67,11 @@ def _addresses(info: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _overrides(
-    address: str, config: Mapping[str, Any]
+    address: str, info: Mapping[str, Any], config: Mapping[str, Any]
 ) -> tuple[tuple[Change, ...], list[str]] | None:
     """What must be added to an address to get this config; None if that cannot be said."""
     try:
+        trust.check(info, config)
         wanted = validate(config).as_data()  # with the defaults of settings it did not know yet
         usual = resolve(address).config.as_data()
         own = changes(usual, wanted)
