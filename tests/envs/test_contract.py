@@ -159,6 +159,9 @@ def test_text_becomes_codes_in_the_order_of_the_alphabet():
         codec.batch("x")
     with pytest.raises(UserError, match=r"obs is 5 characters long, .* max_length of 4"):
         codec.batch("aaaaa")
+    for value in (5, [5], None):
+        with pytest.raises(UserError, match="obs should be text, not "):
+            codec.batch(value)
 
 
 def test_a_policy_learns_what_words_mean():

@@ -16,6 +16,7 @@ from spotter.envs.scale import UNBOUNDED, Scale
 from spotter.types import ActionSpec, Array, EnvSpaces, Leaf, Obs, Spaces, UserError
 
 _MOST_LETTERS = 2**16  # one-hot inputs of a text
+_SEVERAL = (list, tuple, np.ndarray)
 _SUPPORTED = (gs.Box, gs.Discrete, gs.MultiDiscrete, gs.MultiBinary, gs.Text)
 
 
@@ -214,8 +215,12 @@ def _as_array(path: str, space: gs.Space[Any], value: Any) -> Array:
     """One value of a leaf space, or one axis of them; texts as codes."""
     shape = _shape(space)
     if isinstance(space, gs.Text):
-        spell = _speller(path, space)
-        value = spell(value) if isinstance(value, str) else [spell(text) for text in value]
+        spell, is_one = _speller(path, space), isinstance(value, str)
+        texts: Any = [value] if is_one else value if isinstance(value, _SEVERAL) else [None]
+        if not all(isinstance(text, str) for text in texts):
+            raise UserError(f"{path} should be text, not {type(value).__name__}")
+        value = [spell(text) for text in texts]
+        value = value[0] if is_one else value
     try:
         array = np.asarray(value)
     except ValueError as error:

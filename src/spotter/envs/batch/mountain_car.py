@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from spotter.envs.batch.world import Doubles, Floats, Numbers, Scale, World
+from spotter.envs.batch.world import Doubles, Floats, Numbers, Scaled, World
 from spotter.envs.buffers import Bools, Buffers
 
 _PULL: Final = 0.0025  # written as a number within Gymnasium's `step` of the continuous car
@@ -59,7 +59,7 @@ class ContinuousMountainCar(World):
     def __init__(self, game: Any, buffers: Buffers) -> None:
         super().__init__(game, buffers, np.zeros((3, len(buffers.reward))))
         self._obs = buffers.obs["obs"].T
-        self._force = Scale(game.action_space, self.count)
+        self._force = Scaled(game.action_space, self.count)
         self._any_fresh = True
 
     def start(self, row: int) -> None:

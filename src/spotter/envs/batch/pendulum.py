@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from spotter.envs.batch.world import Scale, World
+from spotter.envs.batch.world import Scaled, World
 from spotter.envs.buffers import Bools, Buffers
 
 
@@ -14,7 +14,7 @@ class Pendulum(World):
     def __init__(self, game: Any, buffers: Buffers) -> None:
         super().__init__(game, buffers, np.zeros((2, len(buffers.reward))))
         self._obs = buffers.obs["obs"].T
-        self._torque = Scale(game.action_space, self.count)
+        self._torque = Scaled(game.action_space, self.count)
         self._pi, self._circle = self.constant(np.pi), self.constant(2 * np.pi)
         self._two = self.constant(2.0)
         self._speed_cost = self.constant(0.1)

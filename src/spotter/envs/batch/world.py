@@ -9,6 +9,7 @@ from gymnasium import spaces as gs
 from gymnasium.utils.seeding import np_random
 
 from spotter.envs.buffers import Bools, Buffers
+from spotter.envs.scale import Scale
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -57,18 +58,19 @@ class World(ABC):
         return np.full(self.count, value, dtype)
 
 
-class Scale:
+class Scaled:
     """A batch of policy actions in [-1, 1] as the one number each that a Box environment takes."""
 
     def __init__(self, space: gs.Box, count: int) -> None:
-        low, high = (np.float64(bound[0]) for bound in (space.low, space.high))
-        self._one, self._minus_one = np.ones(count), -np.ones(count)
-        self._centre = np.full(count, (low + high) / 2)
-        self._radius = np.full(count, (high - low) / 2)
-        self._low, self._high = np.full(count, low), np.full(count, high)
+        one = Scale.between(space.low, space.high)
+        self._one, self._minus_one = np.full(count, one.limit[0]), np.full(count, -one.limit[0])
+        self._centre = np.full(count, one.centre[0])
+        self._radius = np.full(count, one.radius[0])
+        self._low, self._high = np.full(count, one.low[0]), np.full(count, one.high[0])
 
     def __call__(self, action: Numbers) -> Floats:
-        """The arithmetic of `spaces.ActionCodec`."""
+        """The arithmetic of `Scale.to_env`, in arrays made once."""
         kept = np.minimum(np.maximum(action[:, 0], self._minus_one), self._one)
         scaled = self._centre + self._radius * kept
-        return np.minimum(np.maximum(scaled, self._low), self._high).astype(np.float32)
+        inside: Doubles = np.minimum(np.maximum(scaled, self._low), self._high)
+        return inside.astype(np.float32)
