@@ -10,6 +10,7 @@ import torch
 import spotter
 from spotter import checkpoint
 from spotter.evaluate import Evaluator
+from spotter.origins import resume
 from spotter.rundir.files import read_json
 from spotter.rundir.run import Run
 from spotter.scoring import Async, Inline, make_scorer
@@ -164,7 +165,6 @@ def test_async_evaluation_goes_with_worker_processes(make_config):
 
 
 def test_an_evaluation_under_way_at_a_stop_is_made_on_resume(make_config):
-    from spotter.origins import resume
 
     class Impatient:
         def row(self, row):
@@ -179,3 +179,51 @@ def test_an_evaluation_under_way_at_a_stop_is_made_on_resume(make_config):
     origin = resume(stopped.run.id)
     result = train(origin.config, [], lambda: origin.take_up([], ""), origin)
     assert 64 in [e["env_steps"] for e in result.run.evaluations() if e["seeds"] == "eval"]
+
+
+class Dies:
+    """Ends a run at one update, as a kill would: nothing is written after it."""
+
+    def __init__(self, at):
+        self.at = at
+
+    def row(self, row):
+        if row.update == self.at:
+            raise MemoryError
+
+    open = note = evaluation = event = close = lambda self, *args: None
+
+
+@pytest.mark.parametrize(
+    ("mode", "every_s", "killed_at"),
+    [
+        ("inline", 1e-9, (4, 5, 7, 11, 16)),
+        ("inline", None, (5, 11)),
+        ("async", 1e-9, (4,)),
+        ("async", None, (7,)),
+    ],
+)
+def test_a_run_that_was_killed_has_the_evaluations_of_an_unbroken_one(
+    make_config, mode, every_s, killed_at
+):
+    """Killed with an evaluation under way, its result there, and between two of them."""
+    config = make_config(
+        "CartPole-v1",
+        eval={"mode": mode, "every_steps": 192, "episodes": 2},
+        budget={"env_steps": 1000},
+        checkpoint={"every_s": every_s},
+        video={"when": None},
+    )
+    whole = train(config, new_run=lambda: Run.create(config, "x")).run
+    for at in killed_at:
+        with pytest.raises(MemoryError):
+            train(config, [Dies(at)], lambda: Run.create(config, "x"))
+        origin = resume("@last")
+        again = train(origin.config, [], lambda origin=origin: origin.take_up([], ""), origin).run
+        assert evaluated(again) == evaluated(whole), f"killed at update {at}"
+        for entry in ("best", "best_episodes", "best_env_steps", "score", "last_score"):
+            assert again.info()[entry] == whole.info()[entry], f"{entry}, killed at update {at}"
+
+
+def evaluated(run):
+    return [(one["seeds"], one["env_steps"], one["scores"]) for one in run.evaluations()]
