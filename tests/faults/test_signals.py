@@ -10,21 +10,39 @@ from pathlib import Path
 import pytest
 import torch
 
+if sys.platform != "linux":
+    pytest.skip("needs /proc to see processes", allow_module_level=True)
+
 from spotter import checkpoint
 from spotter.config import resolve
 from spotter.origins import resume
 from spotter.rundir.run import Run
 from spotter.training import train
-from tests.faults.processes import SOAK, Family
-
-if sys.platform != "linux":
-    pytest.skip("needs /proc to see processes", allow_module_level=True)
+from tests.faults.family import Family
+from tests.faults.processes import SOAK
 
 CHEAP = (
     *("CartPole-v1:ppo", "--quiet", "algo.epochs=2", "budget.env_steps=12288", "threads=1"),
     *("eval.every_steps=2048", "eval.episodes=4", "eval.stop_when_solved=false"),
     *("checkpoint.every_s=0.2", "video.when=end"),
 )
+GAMES = {
+    "games in threads": (
+        *("VizDoom/Basic:ppo", "env.backend=native", "env.count=4", "algo.steps=32"),
+        *("algo.minibatch=64", "algo.epochs=1", "budget.env_steps=1024", "eval.episodes=2"),
+    ),
+    "games in workers": (
+        *("VizDoom/Basic:ppo", "env.backend=process", "env.workers=2", "env.count=4"),
+        *("algo.steps=32", "algo.minibatch=64", "algo.epochs=1", "budget.env_steps=1024"),
+        *("eval.episodes=2", "eval.mode=async", "eval.every_steps=256"),
+    ),
+    "emulators": (
+        *("Retro/Airstriker-Genesis:ppo", "env.backend=process", "env.workers=2", "env.count=4"),
+        *("algo.steps=32", "algo.minibatch=64", "algo.epochs=1", "budget.env_steps=1024"),
+        *("eval.episodes=1", "eval.every_steps=null"),
+    ),
+}
+"""In processes of their own, by who starts them."""
 BACKENDS = {
     "sync": ("env.backend=sync",),
     "batch": ("env.backend=batch",),
@@ -133,9 +151,13 @@ def test_timeout_saves_a_run_that_goes_on_as_if_it_had_not_been_stopped(tmp_path
 
 
 def test_a_closed_terminal_saves_and_a_kill_takes_every_process_along(tmp_path):
-    family = Family("train", *CHEAP, *BACKENDS["all, 2"], "budget.env_steps=1e7", home=tmp_path)
-    family.wait_for(lambda: has_rows(tmp_path, 2))
-    family.signal(signal.SIGHUP, "every")
+    """The terminal sends SIGHUP to everything that runs in it, and takes no more output."""
+    words = [word for word in CHEAP if word != "--quiet"]
+    settings = (*words, *BACKENDS["all, 2"], "budget.env_steps=1e7")
+    family, terminal = Family.in_terminal("train", *settings, home=tmp_path)
+    family.wait_for(lambda: family.drain(terminal) or has_rows(tmp_path, 2))
+    family.members()
+    os.close(terminal)
     run = check_stopped(family, tmp_path, "SIGHUP")
     before = len(rows(run))
     family = Family("train", "--resume", run.id, "--quiet", home=tmp_path)
@@ -219,6 +241,31 @@ def test_any_signal_at_any_moment(tmp_path, whole, backend, moment):
     run = check_stopped(family, tmp_path, name)
     if run is not None:
         check_resumed(run, tmp_path, expected)
+
+
+def has_games(family: Family) -> bool:
+    return any(
+        "viz_instance_id" in words or "emulator" in words for words in family.members().values()
+    )
+
+
+@pytest.mark.skipif(not SOAK, reason="minutes; make soak")
+@pytest.mark.parametrize(("kind", "name"), list(product(GAMES, [*REQUESTS, "SIGKILL"])))
+def test_games_let_the_run_be_saved_and_end_with_it(tmp_path, kind, name):
+    family = Family("train", *GAMES[kind], "--quiet", "video.when=null", "threads=1", home=tmp_path)
+    family.wait_for(lambda: has_rows(tmp_path, 2) and has_games(family))
+    if name == "SIGKILL":
+        os.kill(family.main.pid, signal.SIGKILL)
+        family.main.wait()
+        assert family.left_behind(within_s=5.0) == []
+        return
+    family.signal(getattr(signal, name), "every")
+    run = check_stopped(family, tmp_path, name)
+    assert run is not None
+    assert not [event for event in run.events() if event["event"] == "fault"]
+    family = Family("train", "--resume", run.id, "--quiet", home=tmp_path)
+    assert family.end() == 0, family.output()
+    assert family.left_behind() == []
 
 
 @pytest.mark.skipif(not SOAK, reason="minutes; make soak")
