@@ -38,7 +38,7 @@ def describe(env):
     keys = {"a": 0} if breaks != "keys" else {"a": 2}
     scores = (0.0, 1.0) if breaks != "scores" else (1.0, 0.0)
     threshold = 2.0 if breaks == "threshold" else None
-    return EnvInfo("A game.", names, numbers, scores, threshold, keys)
+    return EnvInfo("A game.", names, numbers, scores, threshold=threshold, keys=keys)
 
 
 class Game(gym.Env[Any, Any]):
