@@ -5,14 +5,23 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS = $(shell $(PYTHON) -c "import os; free = getattr(os, 'sched_getaffinity', lambda pid: range(os.cpu_count() or 1)); print(min(4, len(free(0)) + 1))")
 
-.PHONY: train test soak lint learn bench format schema clean
+.PHONY: train test browser soak lint learn bench format schema clean
 
 train: $(READY)
 	$(BIN)/spotter train CartPole-v1:ppo
 
 # One worker more than cores, for many tests wait for processes; the tests of a file stay together.
-test: $(READY)
+test: $(READY) $(VENV)/.browser
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+
+# A browser for the tests of Studio, if the system has none; nothing fails without one.
+browser: $(READY)
+	$(BIN)/python -m tests.studio.browser
+
+# Tried once; `make browser` tries again.
+$(VENV)/.browser: $(READY)
+	$(BIN)/python -m tests.studio.browser
+	touch $@
 
 # The fault tests with longer runs and many more kills; about ten minutes on two cores.
 soak: $(READY)

@@ -9,6 +9,14 @@ import pytest
 import torch
 
 from spotter.config import RunConfig, validate
+from tests import left_out
+
+
+def pytest_terminal_summary(terminalreporter):
+    skipped = terminalreporter.stats.get("skipped", ())
+    reasons = [report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple)]
+    for line in left_out.lines(reasons):
+        terminalreporter.write_line(line)
 
 _state = tempfile.TemporaryDirectory(prefix="spotter-state-")
 os.environ["SPOTTER_STATE"] = _state.name

@@ -242,8 +242,15 @@ def test_an_interrupted_training_keeps_its_state(make_config):
     assert result.reason == "interrupted"
     assert result.run.info()["status"] == "interrupted"
     assert find(f"{result.run.id}/@latest").name == "step-000000064"
-    with pytest.raises(UserError, match="has no best checkpoint"):
+    advice = f"has no best checkpoint; it has 64, so write {result.run.id}/step=64"
+    with pytest.raises(UserError, match=advice):
         find(f"{result.run.id}/@best")
+    shutil.rmtree(result.run.folder / "checkpoints" / "step-000000064")
+    for missing in ("@best", "@latest", "step=64"):
+        with pytest.raises(UserError, match="train it again with: spotter train x"):
+            find(f"{result.run.id}/{missing}")
+    with pytest.raises(UserError, match="has no latest checkpoint; it has none"):
+        resume(result.run.id)
 
 
 @pytest.mark.parametrize("name", ["policy.safetensors", "trainer.safetensors", "rollout.csv"])

@@ -227,15 +227,27 @@ def find_in(run: Run, which: str) -> Path:
         number = which.removeprefix("step=")
         step = folder / f"step-{number:>09}"
         if not number.isdecimal() or not step.is_dir():
-            there = ", ".join(str(_number(path.name)) for path in _steps(folder))
-            raise UserError(f"run {run.id} has no checkpoint {which}; it has {there or 'none'}")
+            raise UserError(f"run {run.id} has no checkpoint {which}; {_instead(run)}")
         return step
     names = {"": _POINTERS, "@best": ("best",), "@latest": ("latest",)}[which]
     for name in names:
         step_name = _pointed(folder, name)
-        if step_name:
+        if step_name and (folder / step_name).is_dir():
             return folder / step_name
-    raise UserError(f"run {run.id} has no {' or '.join(names)} checkpoint")
+    raise UserError(f"run {run.id} has no {' or '.join(names)} checkpoint; {_instead(run)}")
+
+
+def _instead(run: Run) -> str:
+    """What there is instead of a checkpoint that is missing, and how it is named."""
+    there = [_number(path.name) for path in _steps(run.folder / "checkpoints")]
+    if there:
+        numbers = ", ".join(map(str, there))
+        return f"it has {numbers}, so write {run.id}/step={there[-1]}"
+    address = run.info()["address"]
+    return (
+        "it has none: it ended before its first save, or they were deleted; "
+        f"train it again with: spotter train {address}"
+    )
 
 
 def split(selector: str) -> tuple[str, str]:

@@ -201,6 +201,31 @@ def test_mistakes_are_one_sentence_and_exit_2(spotter, args, sentence):
     assert ran.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["train", "CartPole-v1:ppo", "--why", "caf\udce9"],
+        ["train", "CartPole-v1:ppo", "seed=\udcff"],
+        ["show", "\udcff"],
+    ],
+)
+def test_bytes_that_are_no_text_are_one_sentence(spotter, args):
+    ran = spotter(*args)
+    assert (ran.code, ran.out) == (2, "")
+    assert "is not valid UTF-8; type it again" in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_out_of_memory_is_one_sentence(spotter, monkeypatch):
+    def large(text: str) -> None:
+        raise MemoryError("Unable to allocate 3 TiB")
+
+    monkeypatch.setattr("spotter.config.catalogue.find", large)
+    ran = spotter("list")
+    assert ran.code == 2
+    assert ran.err.startswith("spotter: not enough memory: Unable to allocate 3 TiB; lower what ")
+
+
 def test_a_bug_keeps_its_traceback(spotter, monkeypatch):
     def broken(text: str) -> None:
         raise ZeroDivisionError

@@ -172,3 +172,8 @@ def test_kill_at_any_moment_tears_nothing(tmp_path):
         assert len(read_json(tmp_path / "x.json")["text"]) == 5000
     numbers = [row["n"] for row in rows]
     assert numbers.count(0) == 5, "each writer continued where the last one was killed"
+
+
+def test_what_is_no_text_is_still_saved(tmp_path):
+    files.write_json(tmp_path / "a.json", {"why": "caf\udce9"})
+    assert files.read_json(tmp_path / "a.json") == {"why": "caf?"}

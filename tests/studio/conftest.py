@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from spotter.rundir.run import Run
+from tests.studio.browser import find as browser_path
 from tests.studio.making import ALERT, make_run, start_server
-
-CHROMIUM = Path("/usr/bin/chromium")
 
 
 @pytest.fixture(scope="session")
@@ -72,13 +71,14 @@ def own_studio(_spare):
 
 @pytest.fixture(scope="module")  # its event loop would be in the way of other modules' own
 def chromium():
-    if not CHROMIUM.exists():
-        pytest.skip(f"no browser: {CHROMIUM} is missing")
     playwright = pytest.importorskip("playwright.sync_api")
+    path = browser_path()
+    if path is None:
+        pytest.skip("no browser")
     playwright.expect.set_options(timeout=20_000)  # other tests may keep the machine busy
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"]
+            executable_path=str(path), args=["--no-sandbox", "--disable-gpu"]
         )
         yield browser
         browser.close()

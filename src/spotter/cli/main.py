@@ -155,6 +155,10 @@ def run(args: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without ≥ must not end a training
+    for text in args:
+        if not _is_text(text):
+            shown = text.encode(errors="surrogateescape")
+            return _fail(f"the argument {shown!r} is not valid UTF-8; type it again", USER_ERROR)
     command = typer.main.get_command(app)
     try:
         code = command.main(args=list(args), prog_name="spotter", standalone_mode=False)
@@ -168,6 +172,15 @@ def run(args: Sequence[str]) -> int:
     if code == INTERRUPTED:  # what typer makes of a KeyboardInterrupt
         return _fail("interrupted", INTERRUPTED)
     return code if isinstance(code, int) else 0
+
+
+def _is_text(argument: str) -> bool:
+    """Bytes that the system could not decode cannot be written into a run, either."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _fail(sentence: str, code: int) -> int:

@@ -42,13 +42,12 @@ def resolve(
     found = stack(address, algo)
     edits = parse(overrides)
     layers = with_protocol((*found.layers, _typed(edits)))
-    return Resolved(
-        config=validate(_merged(layers[:-1], edits), layers),
-        address=found.name,
-        layers=layers,
-        description=found.description,
-        expect=_expect(found.promise),
-    )
+    config = validate(_merged(layers[:-1], edits), layers)
+    env_id = tree.value_at(_merged(found.layers, []), ("env", "id"))
+    if found.name.startswith(f"{env_id}:") and config.env.id != env_id:
+        # another environment with the recipe's settings: neither its name nor what it reaches
+        return Resolved(config, f"{config.env.id}:{config.algo.name}", layers)
+    return Resolved(config, found.name, layers, found.description, _expect(found.promise))
 
 
 def changed(config: RunConfig, overrides: Sequence[Override] | Mapping[str, Any]) -> RunConfig:

@@ -40,7 +40,8 @@ def cannot_write(path: Path, error: OSError) -> StorageError:
 
 def write_atomic(path: Path, data: str | bytes) -> None:
     """Replace a file so that readers, and a power cut, see the old or the new one."""
-    content = data.encode() if isinstance(data, str) else data
+    # a name or message that is not valid text must not keep a run from being saved
+    content = data.encode(errors="replace") if isinstance(data, str) else data
     temporary = draft_of(path)
     try:
         with temporary.open("wb") as file:
@@ -129,7 +130,7 @@ class LineWriter:
     def write(self, record: Mapping[str, Any]) -> bool:
         """Whether the line stands behind those written before; otherwise they are gone."""
         # one write call per line, so a kill leaves at most one torn line at the very end
-        line = json.dumps(encode(record), ensure_ascii=False).encode() + b"\n"
+        line = json.dumps(encode(record), ensure_ascii=False).encode(errors="replace") + b"\n"
         is_there = self._is_there()
         if not is_there:
             self._file.close()

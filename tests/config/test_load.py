@@ -1,0 +1,30 @@
+"""What an address and its overrides come to is called what it is."""
+
+import pytest
+
+from spotter.config import resolve
+
+
+@pytest.mark.parametrize(
+    ("address", "override", "called"),
+    [
+        ("CartPole-v1:ppo", "env.id=Pendulum-v1", "Pendulum-v1:ppo"),
+        ("CartPole-v1:ppo_centre", "env.id=Acrobot-v1", "Acrobot-v1:ppo"),
+        ("CartPole-v1", "env.id=Pendulum-v1", "Pendulum-v1:ppo"),
+        ("CartPole-v1:ppo", "env.id=CartPole-v1", "CartPole-v1:ppo"),
+    ],
+)
+def test_another_environment_does_not_carry_the_name_of_the_recipe(address, override, called):
+    overrides = [override, "reward.signals=[]"]
+    resolved = resolve(address, overrides)
+    assert resolved.address == called
+    assert resolved.config.env.id == override.removeprefix("env.id=")
+    is_other = override.removeprefix("env.id=") not in address
+    assert (resolved.expect is None) == is_other, "what the recipe reaches is for its own env"
+
+
+def test_a_file_keeps_its_name(folder):
+    text = "family: classic\nbase: {env: {id: CartPole-v1}}\nvariants: {quick: {seed: 3}}\n"
+    folder("mine.yaml", text)
+    named = resolve("mine.yaml:quick").address
+    assert resolve("mine.yaml:quick", ["env.id=Pendulum-v1"]).address == named

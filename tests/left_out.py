@@ -1,0 +1,29 @@
+"""What a test run left out, in one line per missing thing, with the command that brings it."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+BRINGS = {
+    r"no browser|playwright": ("a browser", "make browser"),
+    r"envpool": ("EnvPool (Linux)", ".venv/bin/pip install -c constraints.txt -e '.[fast]'"),
+    r"ale_py|vizdoom|stable_retro|minatar|cv2|matplotlib|PIL": (
+        "optional packages",
+        ".venv/bin/pip install -c constraints.txt -e '.[dev]'",
+    ),
+    r"NVIDIA": ("an NVIDIA GPU", "run on a machine with one"),
+    r"SOAK|soak": ("time", "make soak"),
+    r"root|mount|small disk|tmpfs": ("a small disk to fill", "run as root on Linux"),
+}
+
+
+def lines(reasons: Iterable[str]) -> Iterator[str]:
+    """`96 tests left out for lack of a browser: make browser`."""
+    counted: Counter[tuple[str, str]] = Counter()
+    for reason in reasons:
+        text = reason.removeprefix("Skipped: ")
+        found = (needs for pattern, needs in BRINGS.items() if re.search(pattern, text))
+        counted[next(found, (text, ""))] += 1
+    for (thing, command), count in counted.most_common():
+        tests = f"{count} test{'s' * (count != 1)} left out"
+        yield f"{tests} for lack of {thing}: {command}" if command else f"{tests}: {thing}"
