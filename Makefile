@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS = $(shell $(PYTHON) -c "import os; free = getattr(os, 'sched_getaffinity', lambda pid: range(os.cpu_count() or 1)); print(min(4, len(free(0)) + 1))")
 
-.PHONY: train test browser soak lint learn bench format schema clean
+.PHONY: train test browser stress soak lint learn bench format schema clean
 
 train: $(READY)
 	$(BIN)/spotter train CartPole-v1:ppo
@@ -22,6 +22,10 @@ browser: $(READY)
 $(VENV)/.browser: $(READY)
 	$(BIN)/python -m tests.studio.browser
 	touch $@
+
+# Every test five times beside two processes that only compute; on a machine without other work.
+stress: $(READY)
+	$(BIN)/python benchmarks/stress.py
 
 # The fault tests with longer runs and many more kills; about ten minutes on two cores.
 soak: $(READY)

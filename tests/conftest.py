@@ -18,6 +18,7 @@ def pytest_terminal_summary(terminalreporter):
     for line in left_out.lines(reasons):
         terminalreporter.write_line(line)
 
+
 _state = tempfile.TemporaryDirectory(prefix="spotter-state-")
 os.environ["SPOTTER_STATE"] = _state.name
 """No test touches the user's own; processes that tests start inherit it."""

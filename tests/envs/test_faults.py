@@ -144,7 +144,7 @@ def test_a_lost_worker_is_replaced_with_all_its_copies(failure, kind, words):
         vec.step(np.array([0, 1, 0]))
         began = time.monotonic()
         assert vec.step(zeros(vec)) == []
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 120
         assert shown(vec) == [[11, 0, 2, 0], [fresh(22), 0, 0, -1], [fresh(33), 0, 0, -1]]
         assert vec.buffers.lost.tolist() == [False, True, True]
         assert vec.buffers.reward.tolist() == [2, 0, 0]
@@ -232,7 +232,7 @@ def test_a_hang_in_this_process_is_named(capsys):
         vec.reset(SEEDS)
         game = vec._slice.copies[2].env.unwrapped
         step = game.step
-        game.step = lambda action: (told.wait(5), step(action))[1]
+        game.step = lambda action: (told.wait(60), step(action))[1]
         vec.step(zeros(vec))
     assert sentences == ["environment copy 2 has not returned from step() for 0.1 s"]
     assert capsys.readouterr().err == f"spotter: {sentences[0]}\n"

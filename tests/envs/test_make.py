@@ -216,6 +216,7 @@ class Secretive(gym.Env):
 
 @pytest.mark.parametrize("hides", ["closure", "global stream"])
 def test_a_hidden_state_is_found_out(monkeypatch, hides):
+    monkeypatch.setattr("spotter.envs.grade._PATIENCE_S", 60.0)  # on a busy machine, too
     spec = {"entry_point": lambda: Secretive(hides), "id": "Secretive-v0"}
     monkeypatch.setitem(gym.registry, "Secretive-v0", gym.envs.registration.EnvSpec(**spec))
     grade = resume_grade(config("Secretive-v0"), RewardConfig())

@@ -57,7 +57,7 @@ def test_a_worker_killed_between_two_steps_is_reported_by_the_next():
         vec.reset([1])
         (worker,) = vec._workers
         os.kill(worker.pid, signal.SIGKILL)
-        worker.join(5)
+        worker.join(60)
         for _ in range(2):
             with pytest.raises(EnvError, match=r"died with exit code -9 \(SIGKILL\); copy 0"):
                 vec.step(zeros(vec))

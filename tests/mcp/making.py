@@ -79,7 +79,7 @@ class Http:
         if self.process.poll() is None:
             self.process.terminate()
         try:
-            self.process.communicate(timeout=10)
+            self.process.communicate(timeout=60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.communicate()

@@ -85,7 +85,7 @@ def test_ctrl_c_ends_it_without_a_word(shelf, gaps):
     try:
         with contextlib.suppress(Exception):  # what the client makes of it
             asyncio.run(scenario())
-        assert server.process.communicate(timeout=10) == ("", "")
+        assert server.process.communicate(timeout=60) == ("", "")
         assert server.process.returncode == (130 if gaps else 0)
     finally:
         server.stop()
@@ -136,7 +136,7 @@ class Stdio:
 
     def stop(self):
         self.process.stdin.close()
-        self.process.wait(10)
+        self.process.wait(60)
         self.process.stdout.close()
 
 

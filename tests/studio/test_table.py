@@ -49,7 +49,7 @@ class Client:
 
     def close(self) -> None:
         self.order(None)
-        self._thread.join(10)
+        self._thread.join(60)
         assert not self._thread.is_alive()
 
 

@@ -35,7 +35,7 @@ def is_there(pid):
     return True
 
 
-def is_gone_soon(pid, seconds=10):
+def is_gone_soon(pid, seconds=60):
     deadline = time.monotonic() + seconds
     while is_there(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -84,7 +84,7 @@ def test_an_emulator_that_never_returns_is_ended(shelf):
     began = time.monotonic()
     with pytest.raises(ConsoleError, match="SIGALRM"):
         console.reset(10**9)  # idle frames: no game ends meanwhile
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     console.close()
 
 
