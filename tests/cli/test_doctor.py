@@ -117,7 +117,7 @@ def test_a_run_with_something_wrong(spotter, recorded):
     ran = spotter("doctor", "@last", "--no-environment")
     assert ran.code == 1
     assert ran.out.startswith(f"run {name}\nNot solved, test score 9")
-    assert "\n   try: algo.lr=0.001\n" in ran.out
+    assert "\n   try: algo.lr={shape: linear, start: 0.001, end: 0.0}\n" in ran.out
     assert "\nfirst: spotter train CartPole-v1:ppo " in ran.out
     assert "not checked: the environment itself" in ran.out
 
@@ -135,7 +135,7 @@ def test_a_run_as_json(spotter, recorded):
     data = json.loads(ran.out)
     assert (ran.code, data["run"], data["healthy"]) == (1, name, False)
     first = data["problems"][0]
-    assert (first["id"], first["overrides"]) == ("reward-too-large", ["reward.scale=2.0"])
+    assert (first["id"], first["overrides"]) == ("reward-too-large", ["reward.scale=1.0"])
     assert first["link"] == "docs/troubleshooting.md#reward-too-large"
 
 

@@ -36,7 +36,11 @@ def test_a_failure_is_called_by_its_name(name, tmp_path):
     assert told(diagnosis)[0] == expected(name)
     assert len(told(diagnosis)) <= 2, "one cause, told once"
     first = diagnosis.problems[0]
-    assert first.evidence and first.then and re.search(r"\d", " ".join(first.evidence))
+    assert (
+        first.evidence
+        and (first.then or first.overrides)
+        and re.search(r"\d", " ".join(first.evidence))
+    )
     assert first.sentence in diagnosis.verdict
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from spotter import plugins
 from spotter.config import recipes, tree
+from spotter.config.load import Resolved, resolve
 from spotter.types import UserError
 
 OPENS_FILES: Final = (("env", "wad"), ("env", "folder"))
@@ -98,6 +99,14 @@ def is_plain(address: str) -> bool:
     name, _, variant = address.partition(":")
     plain = bool(_PLAIN_ID.fullmatch(name)) and not name.endswith(recipes.SUFFIXES)
     return is_recipe(address) or (plain and variant in ("", *plugins.names("algos")))
+
+
+def recipe_of(address: str) -> Resolved | None:
+    """What an address means today, if it is a recipe; other names would lead to files or code."""
+    try:
+        return resolve(address) if is_recipe(address) else None
+    except (UserError, ImportError):
+        return None
 
 
 def _check_plugin(kind: str, name: Any, where: str, remedy: str) -> None:

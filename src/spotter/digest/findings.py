@@ -19,6 +19,7 @@ def section(facts: Facts, diagnosis: Diagnosis) -> Section:
     command = _whole(facts, diagnosis.command or "")
     if command:
         lines.append(Line(f"- Try first: `{command}`", 0.5))
+    lines += [Line(f"- Or: {one}", 80) for one in diagnosis.variants]
     return Section(
         "## Doctor",
         lines,

@@ -3,15 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from spotter.config import resolve
 from spotter.config.diff import difference
 from spotter.config.dump import flow
-from spotter.config.foreign import is_recipe
+from spotter.config.foreign import recipe_of
 from spotter.config.load import Resolved
 from spotter.digest.budget import Line, Section
 from spotter.digest.facts import Facts
 from spotter.rundir import trained
-from spotter.types import UserError
 
 _ORDER: Final = ("algo", "reward", "policy", "env", "budget", "eval", "seed")
 _LONG: Final = 160
@@ -50,14 +48,6 @@ def _on_the_way(facts: Facts) -> Iterator[Line]:
     for name, spans in trained.changed(facts.info).items():
         text = facts.discreet.said(f"{name}: {trained.words(spans)}", 2 * _LONG)
         yield Line(f"- {text} (changed when it was resumed)", rank(name) - 2000)
-
-
-def recipe_of(address: str) -> Resolved | None:
-    """What an address means today, if it is a recipe; other names would lead to files or code."""
-    try:
-        return resolve(address) if is_recipe(address) else None
-    except (UserError, ImportError):
-        return None
 
 
 def _lines(facts: Facts, usual: Resolved) -> Iterator[Line]:

@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,8 @@ import numpy as np
 
 from spotter.config import RunConfig, validate
 from spotter.config.foreign import check_names
+from spotter.doctor.recipe import NONE, Recipe, beside
+from spotter.doctor.stretch import is_constant, mean, median, stretch
 from spotter.metrics.rules import IDS
 from spotter.rundir import trained
 from spotter.rundir.history import Doubles, History
@@ -69,6 +71,14 @@ class Case:
         self.changed = trained.changed(self.info)
         """Settings that were not the same all the way."""
         self.config = self._read_config()
+        self.recipe = self._read_recipe()
+
+    def _read_recipe(self) -> Recipe:
+        if self.config is None:
+            return NONE
+        address = str(self.info.get("address") or "")
+        found = beside(self.config, self.run.written(), address, self.threshold)
+        return replace(found, solves=False) if self.info.get("parent") else found
 
     def _read_config(self) -> RunConfig | None:
         """What most env steps were trained with, and if that makes no config, its last one."""
@@ -126,6 +136,12 @@ class Case:
         value = self.setting(path)
         return float(value) if isinstance(value, int | float) else default
 
+    @property
+    def lr(self) -> float:
+        """The largest learning rate the optimizer had; of the config where none was recorded."""
+        used = self.highest("hp/algo.lr")
+        return used if math.isfinite(used) else self.number("algo.lr")
+
     @cached_property
     def is_clipped(self) -> bool:
         return str(self.setting("algo.name")) == "ppo"
@@ -150,6 +166,11 @@ class Case:
         ends = [float(end) for part in ("low", "high") for end in leaves[0].get(part) or ()]
         bounded = all(abs(end) < _UNBOUNDED for end in ends)
         return leaves[0].get("kind") == "vector" and bounded and 2 <= len(ends) <= 2 * _MOST_BINNED
+
+    @cached_property
+    def continuous(self) -> bool:
+        """Whether actions are numbers, not choices."""
+        return self._spaces("action").get("kind") == "box"
 
     @cached_property
     def actions(self) -> int | None:
@@ -204,15 +225,15 @@ class Case:
 
     def whole(self, key: str) -> float:
         """Median over the run; NaN where it was never written."""
-        return _median(self.values(key))
+        return median(self.values(key))
 
     def early(self, key: str) -> float:
         """Mean over the first quarter."""
-        return _mean(_part(self.values(key), 0.0, 0.25))
+        return mean(stretch(self.values(key), 0.0, 0.25))
 
     def late(self, key: str) -> float:
         """Median over the last quarter."""
-        return _median(_part(self.values(key), 0.75, 1.0))
+        return median(stretch(self.values(key), 0.75, 1.0))
 
     def highest(self, key: str) -> float:
         """The largest mean over a tenth of the run."""
@@ -248,12 +269,12 @@ class Case:
     @property
     def start(self) -> float:
         """Mean training score of the first tenth."""
-        return _mean(_part(self.values("train/score"), 0.0, 0.1))
+        return mean(stretch(self.values("train/score"), 0.0, 0.1))
 
     @property
     def last(self) -> float:
         """Mean training score of the last tenth."""
-        return _mean(_part(self.values("train/score"), 0.9, 1.0))
+        return mean(stretch(self.values("train/score"), 0.9, 1.0))
 
     @property
     def best(self) -> float:
@@ -302,7 +323,7 @@ class Case:
         y = self.values("train/score")
         if len(y) < FEWEST_ROWS:
             return 0.0
-        return _mean(_part(y, 0.75, 1.0)) - _mean(_part(y, 0.5, 0.75))
+        return mean(stretch(y, 0.75, 1.0)) - mean(stretch(y, 0.5, 0.75))
 
     @cached_property
     def rising(self) -> bool:
@@ -320,9 +341,7 @@ class Case:
     def constant(self) -> bool:
         """Every training episode scored the same."""
         scores, last = self.values("train/score"), self.values("train/score_last")
-        return len(scores) >= FEWEST_ROWS and _is_constant(scores) and _is_constant(last)
-
-    # --- alerts and time -------------------------------------------------------------------------
+        return len(scores) >= FEWEST_ROWS and is_constant(scores) and is_constant(last)
 
     @cached_property
     def alerts(self) -> dict[str, Recorded]:
@@ -378,21 +397,3 @@ def _largest(node: Any) -> Any:
     if isinstance(node, Mapping) and {"start", "points"} & set(node):
         return max(Schedule.model_validate(node).values())
     return node
-
-
-def _part(values: Doubles, begin: float, end: float) -> Doubles:
-    """A stretch of a curve by shares of its length; never empty where the curve is not."""
-    first = min(int(begin * len(values)), max(0, len(values) - 1))
-    return values[first : max(first + 1, math.ceil(end * len(values)))]
-
-
-def _mean(values: Doubles) -> float:
-    return float(np.mean(values)) if len(values) else math.nan
-
-
-def _median(values: Doubles) -> float:
-    return float(np.median(values)) if len(values) else math.nan
-
-
-def _is_constant(values: Doubles) -> bool:
-    return len(values) > 0 and float(np.ptp(values)) <= 1e-9 * max(1.0, float(abs(values[0])))

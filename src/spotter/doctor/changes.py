@@ -20,11 +20,9 @@ from spotter.types import UserError
 
 _NOT_WRITTEN = ("seed", "device", "threads")
 _MOST_ENTROPY: Final = 0.1
-_NAMED: Final = re.compile(
-    r"\b(?:algo|budget|checkpoint|env|eval|policy|reward)(?:\.[a-z]\w*)+", re.ASCII
-)
-"""A setting in a sentence."""
-_OUTSIDE_BRACES: Final = r"(?![^{]*\})"
+USUAL_RETURN: Final = 10.0
+LARGE_RETURN: Final = 300.0
+"""Beyond it a critic without normalisation has trouble."""
 
 
 def number(value: float) -> float:
@@ -89,10 +87,69 @@ def checked(case: Case, overrides: Sequence[str]) -> tuple[str, ...]:
     if case.config is None or not wanted:
         return ()
     try:
-        after = changed(case.config, wanted)
+        after = changed(case.config, wanted).as_data()
     except UserError:
         return ()
-    return wanted if after != case.config else ()
+    return tuple(one for one in wanted if _at(after, name(one)) != _at(case.settings, name(one)))
+
+
+def name(override: str) -> str:
+    """The setting it changes."""
+    return override.partition("=")[0]
+
+
+def as_in_recipe(case: Case, overrides: Sequence[str]) -> tuple[str, ...]:
+    """The recipe's own value where the run overrides it and the change goes the same way."""
+    known = case.recipe.overridden
+    of_another_rule = {"algo.lr", "algo.critic_lr"} if "algo.optimizer" in known else set()
+    back = {
+        one: known[name(one)].change
+        for one in overrides
+        if name(one) in known and name(one) not in of_another_rule
+    }
+    return tuple(
+        back[one] if one in back and _same_way(case, one, back[one]) else one for one in overrides
+    )
+
+
+def _same_way(case: Case, change: str, back: str) -> bool:
+    if not checked(case, [back]):
+        return False
+    wanted, usual = directions(case, [change]), directions(case, [back])
+    return wanted == usual or not wanted or not usual
+
+
+def with_scale(case: Case, overrides: Sequence[str]) -> tuple[str, ...]:
+    """Another discount makes returns larger: a scale of rewards that they fit goes with it."""
+    gamma = next((one for one in overrides if name(one) == "algo.gamma"), None)
+    fixed = case.setting("reward.normalize") or case.setting("policy.normalize_values")
+    scales = any(name(one) == "reward.scale" for one in overrides)
+    if case.config is None or gamma is None or fixed or scales or not checked(case, [gamma]):
+        return tuple(overrides)
+    after = largest_gamma(changed(case.config, [gamma]))
+    size = returns_at(case, after)
+    if not size > LARGE_RETURN:
+        return tuple(overrides)
+    usual = case.recipe.overridden.get("reward.scale")
+    scale = to("reward.scale", power(case.number("reward.scale", 1.0) * USUAL_RETURN / size))
+    return (*overrides, usual.change if usual and case.recipe.solves else scale)
+
+
+def returns_at(case: Case, gamma: float) -> float:
+    """The size of returns with another discount: their mean grows with the horizon, their spread
+    with its root."""
+    length = max(1.0, case.late("train/length"))
+
+    def horizon(discount: float) -> float:
+        return length if discount >= 1 else min(length, 1 / (1 - discount))
+
+    times = horizon(gamma) / horizon(case.number("algo.gamma"))
+    mean, spread = abs(case.late("return/mean")), case.late("return/std")
+    return max(mean * times, spread * math.sqrt(times))
+
+
+def largest_gamma(config: RunConfig) -> float:
+    return max(config.algo.gamma.values())
 
 
 def directions(case: Case, overrides: Sequence[str]) -> dict[str, bool]:
@@ -101,7 +158,7 @@ def directions(case: Case, overrides: Sequence[str]) -> dict[str, bool]:
         return {}
     after = changed(case.config, overrides).as_data()
     found = {}
-    for path in (text.partition("=")[0] for text in overrides):
+    for path in map(name, overrides):
         was, then = _size(_at(case.settings, path)), _size(_at(after, path))
         if was != then and math.isfinite(was) and math.isfinite(then):
             found[path] = then > was
@@ -115,26 +172,6 @@ def _size(setting: Any) -> float:
     return float(setting) if isinstance(setting, int | float) else math.nan
 
 
-def fitting(case: Case, text: str) -> str:
-    """Advice without the clauses that name a setting the run's algorithm does not have."""
-    if case.config is None or all(map(case.knows, _NAMED.findall(text))):
-        return text
-    sentences = (_without_unknown(case, one) for one in re.split(r"(?<=[.?!]) ", text))
-    return " ".join(filter(None, sentences))
-
-
-def _without_unknown(case: Case, sentence: str) -> str:
-    kept = []
-    for part in sentence.rstrip(".").split("; "):
-        clauses = re.split(rf", {_OUTSIDE_BRACES}", part)
-        fit = [one for one in clauses if all(map(case.knows, _NAMED.findall(one)))]
-        kept.append(", ".join(fit))
-    joined = "; ".join(filter(None, kept)).removeprefix("or ")
-    names = _NAMED.match(joined)
-    end = "" if joined.endswith(("?", "!")) else "."
-    return f"{joined if names else joined[:1].upper() + joined[1:]}{end}" if joined else ""
-
-
 def command(case: Case, overrides: Sequence[str]) -> str | None:
     """The command line that trains the same again with these changes."""
     if case.config is None:
@@ -146,9 +183,11 @@ def command(case: Case, overrides: Sequence[str]) -> str | None:
         own = overrides_of(case.config, address)
     except UserError:
         return None
-    touched = {text.partition("=")[0] for text in overrides}
-    kept = [text for text in own if not _is_below(text.partition("=")[0], touched)]
-    return shlex.join(["spotter", "train", address, *kept, *overrides, *_start(case)])
+    touched = {name(text) for text in overrides}
+    kept = [text for text in own if not _is_below(name(text), touched)]
+    usual = {one.change for one in case.recipe.overridden.values()}
+    wanted = [text for text in overrides if text not in usual]  # the address has it already
+    return shlex.join(["spotter", "train", address, *kept, *wanted, *_start(case)])
 
 
 def _start(case: Case) -> list[str]:

@@ -78,7 +78,7 @@ def lr_too_high(case: Case) -> Found | None:
 
 def epochs_too_many(case: Case) -> Found | None:
     """As a learning rate that is too high, where the rate itself is an ordinary one."""
-    steps, lr = case.gradient_steps, case.number("algo.lr")
+    steps, lr = case.gradient_steps, case.lr
     if not _moves_too_far(case) or lr >= _LR_HIGH or steps < _MANY_GRADIENT_STEPS:
         return None
     epochs = case.number("algo.epochs", 1)
@@ -180,6 +180,26 @@ def observation_scale(case: Case) -> Found | None:
     )  # fmt: skip
 
 
+def not_normalised(case: Case) -> Found | None:
+    """Continuous control on raw numbers, where no recipe shows that it can do without.
+
+    Of all choices in PPO, normalised observations matter most (Andrychowicz et al., 2021).
+    """
+    if not (case.vector and case.continuous) or case.setting("policy.normalize_obs"):
+        return None
+    if case.recipe.solves or case.rising:
+        return None
+    raw = not case.setting("reward.normalize") and case.number("reward.scale", 1.0) == 1.0
+    return Found(
+        "The policy is given raw observations, whose numbers differ in size and meaning.",
+        (f"policy.normalize_obs=null; obs/mean {case.late('obs/mean'):.3g}, obs/std "
+         f"{case.late('obs/std'):.3g} over all numbers",
+         f"reward.normalize={str(bool(case.setting('reward.normalize'))).lower()}; return/std "
+         f"{_first(case, 'return/std'):.3g} at first, {case.late('return/std'):.3g} at the end"),
+        (to("policy.normalize_obs", "running"), to("reward.normalize", True) if raw else ""),
+    )  # fmt: skip
+
+
 def gamma_too_low(case: Case) -> Found | None:
     gamma, length = case.number("algo.gamma"), case.highest("train/length")
     if not gamma < 1:
@@ -275,7 +295,7 @@ def entropy_too_high(case: Case) -> Found | None:
 
 
 def lr_too_low(case: Case) -> Found | None:
-    lr = case.number("algo.lr")
+    lr = case.lr
     sgd = case.setting("algo.optimizer") == "sgd"  # whose rate says nothing without its gradient
     if not _hardly_moves(case) or not (sgd or lr <= _LR_LOW) or case.history.rows < FEWEST_ROWS:
         return None
@@ -296,7 +316,7 @@ def lr_too_low(case: Case) -> Found | None:
 
 def actions_do_not_matter(case: Case) -> Found | None:
     """As random as at the start after long training at an ordinary rate, and nothing explained."""
-    lr, explained = case.number("algo.lr"), case.late("value/explained_variance")
+    lr, explained = case.lr, case.late("value/explained_variance")
     most = math.log(case.actions) if case.actions else math.nan
     random = case.late("policy/entropy") > 0.95 * most
     if not random or not _hardly_moves(case) or not lr > _LR_LOW or case.env_steps < 15_000:

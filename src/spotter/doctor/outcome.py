@@ -5,11 +5,11 @@ only too short. All from the run's files.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from spotter.doctor.case import FEWEST_ROWS, Case
+from spotter.doctor.case import FEWEST_ROWS, WELL, Case
 from spotter.doctor.changes import more_entropy, number, power, scaled, to, whole
 from spotter.doctor.found import Found, Level, at_steps
 from spotter.metrics.thresholds import LOOPING
@@ -17,8 +17,6 @@ from spotter.metrics.thresholds import LOOPING
 _CEILING_EVALUATIONS = 3
 _LONGEST_BUDGET = 10
 _MUCH_LOST = 0.1
-_FAR = 0.5
-"""Share of the way to the threshold below which no score counts as nearly there."""
 
 
 def crashed(case: Case) -> Found | None:
@@ -66,7 +64,7 @@ def not_finite(case: Case) -> Found | None:
     others = len(first) - 1
     fed = [name for name in first if name.startswith(("obs/", "rollout/"))]
     of_the_game = bool(fed) and min(first[name] for name in fed) <= first[key]
-    lr = case.number("algo.lr")
+    lr = case.lr
     change = ""
     if of_the_game:
         change = to("reward.clip", 10.0)
@@ -91,7 +89,7 @@ def weights_blew_up(case: Case) -> Found | None:
     returns = abs(case.late("return/mean")) + case.late("return/std")
     if not (mean > 1e4 * max(1.0, returns) or size > 1e12):
         return None
-    lr = case.number("algo.lr")
+    lr = case.lr
     return Found(
         "The weights have blown up: the network's outputs are astronomically large.",
         (f"value/mean {mean:.3g} against returns of {returns:.3g}, grad/norm up to {size:.3g}",
@@ -187,7 +185,7 @@ def reward_never_found(case: Case) -> Found | None:
     """The scene moves, but every episode pays the same: no action has ever made a difference."""
     scores, last = case.values("train/score"), case.values("train/score_last")
     quarter = max(1, len(scores) // 4)
-    stuck = len(scores) >= 8 and bool(
+    stuck = min(len(scores), len(last)) >= 8 and bool(
         np.ptp(scores[-quarter:]) <= 0.02 * max(1.0, abs(float(scores[-1])))
         and np.ptp(last[-quarter:]) == 0
     )
@@ -196,13 +194,17 @@ def reward_never_found(case: Case) -> Found | None:
         return None
     since = "in all of the run" if case.constant else "in the last quarter"
     signals = case.setting("reward.signals")
-    novelty = "reward.signals=[{name: novelty, source: state_count, weight: 1.0}]"
+    change = more_entropy(case)
+    if "reward.signals" in case.recipe.overridden:
+        change = case.recipe.overridden["reward.signals"].change
+    elif case.countable and not signals:
+        change = "reward.signals=[{name: novelty, source: state_count, weight: 1.0}]"
     return Found(
         "Every episode pays the same: exploration never finds what the reward is for.",
         (f"every episode scored {float(scores[-1]):.4g} {since} "
          f"(train/length {case.late('train/length'):g})",
          f"policy/entropy {case.late('policy/entropy'):.2g} nats at the end"),
-        (novelty if case.countable and not signals else more_entropy(case),),
+        (change,),
     )  # fmt: skip
 
 
@@ -326,20 +328,55 @@ def plateau(case: Case) -> Found | None:
     )
 
 
+def overridden(case: Case, named: Collection[str] = ()) -> Found | None:
+    """Settings that differ from a recipe which is expected to solve it; `named`: told already."""
+    if case.solved or not case.recipe.solves or case.history.updates < FEWEST_ROWS:
+        return None
+    suspects = [one for one in case.recipe.overridden.values() if one.teaches]
+    rest = [one for one in suspects if one.path not in named]
+    if not rest:
+        return None
+    paths = ", ".join(one.path for one in rest)
+    also = "also overrides" if len(rest) < len(suspects) else "overrides"
+    return Found(
+        f"The run {also} {paths} of a recipe that is expected to solve it.",
+        tuple(one.words for one in rest),
+        tuple(one.change for one in rest),
+        level="info" if len(rest) < len(suspects) else None,
+    )
+
+
 def far_from_threshold(case: Case) -> Found | None:
-    """The last word: a run that used up its budget for nothing is not well."""
-    if case.threshold is None or case.solved or case.info.get("reason") != "budget":
+    """The last word: a run that ended below its threshold is not well."""
+    if case.threshold is None or case.solved or case.info.get("reason") not in ("budget", "alert"):
         return None
     name, score = case.judged
     way = case.way(score)
-    if case.well and not way < _FAR:
-        return None
     where, said = "without a score", f"no score, threshold {case.threshold:g}"
     if math.isfinite(way):
         where = f"at {max(0.0, way):.0%} of the way to the threshold"
         said = f"{name} {score:.4g}, threshold {case.threshold:g}; it began at {case.start:.4g}"
+    budget = case.number("budget.env_steps")
+    near = way >= WELL and math.isfinite(budget)
     return Found(
         f"It ended {where}; no rule names the cause.",
         (said,
          f"{case.history.updates} updates in {case.env_steps:,} env steps"),
+        (to("budget.env_steps", whole(math.ceil(budget * 1.5 / 1000) * 1000)),) if near else (),
+    )  # fmt: skip
+
+
+def stopped_early(case: Case) -> Found | None:
+    """Not a fault of its settings; what it would have reached is unknown."""
+    stopped = case.info.get("status") == "interrupted"
+    if case.threshold is None or case.solved or not stopped:
+        return None
+    name, score = case.judged
+    budget = case.number("budget.env_steps")
+    part = f", {case.env_steps / budget:.0%} of its budget" if math.isfinite(budget) else ""
+    return Found(
+        "It was stopped before it reached the threshold.",
+        (f"at {case.env_steps:,} env steps{part}",
+         f"{name} {score:.4g}, threshold {case.threshold:g}"),
+        then=f"Resume it: spotter train --resume {case.run.id}.",
     )  # fmt: skip

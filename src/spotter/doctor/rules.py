@@ -30,6 +30,7 @@ _EVERYTHING: Final = (
     "policy-starts-certain", "unreachable-threshold", "threshold-too-low",
     "initial-action-mean", "initial-action-std", "weights-blew-up", "clip-too-wide",
     "clip-too-narrow", "value-dominates", "entropy-too-high", "time-limit-too-short",
+    "recipe-overridden",
 )  # fmt: skip
 
 
@@ -73,6 +74,14 @@ PLAYED: Final = (
     Rule("resets-itself", "warning", "environment", _elsewhere, ""),
 )  # fmt: skip
 """What is found out by playing the run's environment."""
+
+OVERRIDDEN: Final = Rule(
+    "recipe-overridden", "warning", "learning", outcome.overridden,
+    "Then override one setting at a time.",
+    ("score-falling", "explained-variance-low", "clip-high", "kl-high", "kl-low",
+     "clip-low", "gradient-explosion", "score-flat", "plateau"), failing=False,
+)  # fmt: skip
+"""Judged against what was told before it: a setting that a cause names is not named twice."""
 
 RULES: Final = (
     Rule("crashed", "critical", "run", outcome.crashed, "", (*_EVERYTHING, "environment-broken"),
@@ -211,6 +220,12 @@ RULES: Final = (
         "algo.lambda=0.95; policy.normalize_values=true.",
         ("explained-variance-low", *_SLOW, "score-falling"),
     ),
+    OVERRIDDEN,
+    Rule(
+        "not-normalised", "warning", "learning", learning.not_normalised,
+        "A higher algo.gamma, a larger budget.env_steps: continuous control takes millions.",
+        ("plateau", "score-flat", "kl-low", "clip-low", "explained-variance-low"),
+    ),
     Rule("start-lost", "warning", "learning", outcome.start_lost, "",
          ("budget-too-small", "forgotten", "score-falling", "score-flat", "plateau")),
     Rule("forgotten", "warning", "learning", outcome.forgotten, "",
@@ -229,14 +244,17 @@ RULES: Final = (
     Rule("slow-waiting", "info", "speed", speed.slow_waiting, "", failing=False),
 )  # fmt: skip
 
-LAST: Final = Rule(
-    "far-from-threshold", "warning", "run", outcome.far_from_threshold,
-    "Compare its curves with those of a run that went well; try another seed, then a recipe's own "
-    "settings.", failing=False,
+LAST: Final = (
+    Rule(
+        "far-from-threshold", "warning", "run", outcome.far_from_threshold,
+        "Compare its curves with those of a run that went well; try another seed, then a recipe's "
+        "own settings.", failing=False,
+    ),
+    Rule("stopped-early", "warning", "run", outcome.stopped_early, "", failing=False),
 )  # fmt: skip
-"""Asked only where nothing else is wrong."""
+"""Asked only where nothing else is wrong; the first one that holds is told."""
 
 LASTING: Final = dict.fromkeys(("kl-low", "kl-high"), ("plateau", "score-flat", "score-falling"))
 """Alerts that explain something themselves, where they lasted and no rule explains them."""
 
-BY_ID: Final = {rule.id: rule for rule in (*PLAYED, *RULES, LAST)}
+BY_ID: Final = {rule.id: rule for rule in (*PLAYED, *RULES, *LAST)}

@@ -10,11 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeVar
 
+from spotter.config import changed
 from spotter.doctor import changes
+from spotter.doctor.advice import fitting
 from spotter.doctor.case import FEWEST_ROWS, Case, Recorded
 from spotter.doctor.found import About, Found, Level
+from spotter.doctor.outcome import overridden
 from spotter.doctor.remedies import remedy
-from spotter.doctor.rules import BY_ID, LAST, LASTING, PLAYED, RULES, Rule
+from spotter.doctor.rules import BY_ID, LAST, LASTING, OVERRIDDEN, PLAYED, RULES, Rule
 from spotter.metrics.alerts import PAGE
 from spotter.metrics.rules import urgency
 from spotter.rundir import trained
@@ -22,6 +25,7 @@ from spotter.rundir.history import History
 from spotter.rundir.run import Run
 
 _T = TypeVar("_T")
+_BUDGET: Final = "budget.env_steps"
 _LASTING: Final = 0.1
 """An alert that held on fewer of the rows, and is over, is told as a hint only."""
 
@@ -54,8 +58,12 @@ class Diagnosis:
     """The gravest cause first."""
     times: Mapping[str, float]
     """Share of the wall time by part, largest first."""
+    change: tuple[str, ...]
+    """What to change first; of several faults that a recipe does not have, all of them."""
     command: str | None
-    """Trains it again with the first change."""
+    """Trains it again with that change."""
+    variants: tuple[str, ...]
+    """Other recipes for the same environment that are expected to solve it."""
     not_checked: tuple[str, ...]
 
     @property
@@ -83,18 +91,39 @@ def diagnose(
         played = [(BY_ID[name], found) for name, found in examine(case)]
     else:
         case.not_checked.append("the environment itself")
-    problems = _agreeing(case, _ranked([*_found(case, played)]))
+    problems = _agreeing(case, _ranked(case, [*_found(case, played)]))
     if all(one.level == "info" for one in problems):
-        problems = _ranked([*problems, *_last_word(case)])
-    first = next((one for one in problems if one.overrides and one.about != "speed"), None)
+        problems = _ranked(case, [*problems, *_last_word(case)])
+    change = _first_change(case, problems)
     return Diagnosis(
         run=run.id,
         verdict=_verdict(case, problems),
         problems=tuple(problems),
         times=case.times,
-        command=changes.command(case, first.overrides) if first else None,
+        change=change,
+        command=changes.command(case, change) if change else None,
+        variants=() if case.solved else case.recipe.variants,
         not_checked=tuple(case.not_checked),
     )
+
+
+def _first_change(case: Case, problems: Sequence[Problem]) -> tuple[str, ...]:
+    """That of the first problem, and with it every setting that a recipe which solves it has."""
+    able = [one for one in problems if one.overrides and one.about != "speed"]
+    if not able:
+        return ()
+    wanted = {changes.name(one): one for one in able[0].overrides}
+    for problem in able[1:]:
+        if problem.level == able[0].level and _is_suspect(case, problem):
+            wanted = {changes.name(one): one for one in problem.overrides} | wanted
+    return changes.checked(case, tuple(wanted.values())) or able[0].overrides
+
+
+def _is_suspect(case: Case, problem: Problem) -> bool:
+    """Whether it is about a setting that differs from a recipe that is expected to solve it."""
+    known = case.recipe.overridden
+    own = [known[path] for path in map(changes.name, problem.overrides) if path in known]
+    return case.recipe.solves and any(one.teaches or one.path == _BUDGET for one in own)
 
 
 def _found(case: Case, played: list[tuple[Rule, Found]]) -> Iterator[Problem]:
@@ -105,10 +134,13 @@ def _found(case: Case, played: list[tuple[Rule, Found]]) -> Iterator[Problem]:
     found = [*played, *((rule, seen) for rule, seen in judged if rule.id not in known)]
     told: list[tuple[Rule, Found]] = []
     explained: dict[str, str] = {}
-    for rule, seen in found:
-        if rule.id in explained:
+    for rule, judged_so in found:
+        now = judged_so if rule.id != OVERRIDDEN.id else _rest_of_recipe(case, told)
+        if rule.id in explained or now is None:
             continue
-        told.append((rule, seen))
+        told.append((rule, now))
+        if now.level == "info":
+            continue
         above = {other.id for other, _ in told}  # what was told before is no symptom of this
         for name in rule.explains:
             if name not in above:
@@ -125,6 +157,11 @@ def _found(case: Case, played: list[tuple[Rule, Found]]) -> Iterator[Problem]:
     for alert in alerts:
         if alert.id not in below:
             yield _from_alert(case, alert, _alerts_of(case, explained, alert.id))
+
+
+def _rest_of_recipe(case: Case, told: Sequence[tuple[Rule, Found]]) -> Found | None:
+    """What else differs from the recipe, besides what causes told before are about."""
+    return overridden(case, {changes.name(one) for _, seen in told for one in seen.overrides})
 
 
 def _unexplained(
@@ -158,20 +195,50 @@ def _guarded(case: Case, what: str, ask: Callable[[], _T]) -> _T | None:
 
 
 def _last_word(case: Case) -> list[Problem]:
-    seen = _judged(case, LAST)
-    return [_problem(case, LAST, seen, [])] if seen else []
+    found = [(rule, seen) for rule in LAST if (seen := _judged(case, rule))]
+    return [_problem(case, rule, seen, []) for rule, seen in found[:1]]
 
 
 def _problem(case: Case, rule: Rule, seen: Found, also: Sequence[str]) -> Problem:
+    overrides = changes.checked(case, _settled(case, seen.overrides))
     return Problem(
         rule.id,
         seen.level or rule.level,
         seen.sentence,
-        (*_evidence(rule, seen), *_changed(case, seen), *_explains(also)),
-        changes.checked(case, seen.overrides),
-        changes.fitting(case, seen.then or rule.then),
+        (
+            *_beside_recipe(case, rule, seen, overrides),
+            *_evidence(rule, seen),
+            *_with_gamma(case, overrides),
+            *_changed(case, seen),
+            *_explains(also),
+        ),
+        overrides,
+        fitting(case, seen.then or rule.then),
         rule.about,
     )
+
+
+def _settled(case: Case, overrides: Sequence[str]) -> tuple[str, ...]:
+    """With the recipe's own values, and with a scale that fits another discount."""
+    return changes.with_scale(case, changes.as_in_recipe(case, tuple(filter(None, overrides))))
+
+
+def _beside_recipe(case: Case, rule: Rule, seen: Found, overrides: Sequence[str]) -> Iterator[str]:
+    """What the run overrides of all that a finding would change."""
+    if rule.id == OVERRIDDEN.id:
+        return
+    paths = dict.fromkeys(changes.name(one) for one in (*seen.overrides, *overrides))
+    for path in paths:
+        if path in case.recipe.overridden:
+            yield case.recipe.overridden[path].words
+
+
+def _with_gamma(case: Case, overrides: Sequence[str]) -> Iterator[str]:
+    gamma = next((one for one in overrides if changes.name(one) == "algo.gamma"), None)
+    scale = next((one for one in overrides if changes.name(one) == "reward.scale"), None)
+    if gamma and scale and case.config is not None:
+        size = changes.returns_at(case, changes.largest_gamma(changed(case.config, [gamma])))
+        yield f"with {gamma} returns would be about {size:,.2g} at the present reward.scale"
 
 
 def _evidence(rule: Rule, seen: Found) -> tuple[str, ...]:
@@ -201,9 +268,10 @@ def _from_alert(case: Case, alert: Recorded, also: Sequence[str]) -> Problem:
     """What the run itself objected to while it trained."""
     change = _guarded(case, f"the remedy for {alert.id}", lambda: remedy(case, alert.id))
     level: Level = "info"
+    about: About = "speed" if alert.id == "fps-drop" else "learning"
     if alert.level == "critical":
         level = "critical"
-    elif alert.level == "warning" and _lasted(alert) and not case.well:
+    elif alert.level == "warning" and _lasted(alert) and not case.well and about != "speed":
         level = "warning"
     return Problem(
         alert.id,
@@ -213,15 +281,20 @@ def _from_alert(case: Case, alert: Recorded, also: Sequence[str]) -> Problem:
             f"on {alert.share:.0%} of the rows, first at {alert.first:,.0f} env steps",
             *_explains(also),
         ),
-        changes.checked(case, change or ()),
-        changes.fitting(case, f"{alert.advice[:1].upper()}{alert.advice[1:]}."),
-        "speed" if alert.id == "fps-drop" else "learning",
+        changes.checked(case, _settled(case, change or ())),
+        fitting(case, f"{alert.advice[:1].upper()}{alert.advice[1:]}."),
+        about,
     )
 
 
-def _ranked(problems: list[Problem]) -> list[Problem]:
-    """The gravest first; among equals, the order in which they were found."""
-    return sorted(problems, key=lambda one: (urgency(one.level), one.about == "speed"))
+def _ranked(case: Case, problems: list[Problem]) -> list[Problem]:
+    """The most serious first; among equals what differs from the recipe, then as found."""
+
+    def rank(one: Problem) -> tuple[int, bool, bool]:
+        differs = one.about == "environment" or _is_suspect(case, one)
+        return urgency(one.level), one.about == "speed", case.recipe.solves and not differs
+
+    return sorted(problems, key=rank)
 
 
 def _agreeing(case: Case, problems: list[Problem]) -> list[Problem]:
@@ -281,6 +354,8 @@ def as_text(diagnosis: Diagnosis) -> str:
         lines += ["", f"time: {shares}"]
     if diagnosis.command:
         lines += ["", f"first: {diagnosis.command}"]
+    if diagnosis.variants:
+        lines += ["", *(f"or: {one}" for one in diagnosis.variants)]
     if diagnosis.not_checked:
         lines += ["", f"not checked: {'; '.join(diagnosis.not_checked)}"]
     return "\n".join(lines)

@@ -61,7 +61,7 @@ def threshold(env: EnvConfig) -> float | None:
 
 
 def episode_limit(env: EnvConfig) -> int | None:
-    """Steps after which an episode of the bare environment is cut; None where nobody says."""
+    """Steps after which an episode of the bare environment is cut; None where that is unknown."""
     if env.time_limit is not None:
         return env.time_limit
     try:

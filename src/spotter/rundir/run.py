@@ -132,9 +132,13 @@ class Run:
 
     def settings(self) -> dict[str, Any]:
         """config.yaml as plain data, unchecked: settings may be of another version."""
+        return from_older(self.written())
+
+    def written(self) -> dict[str, Any]:
+        """`settings` without those that are younger than the run."""
         data = recipes.plain(recipes.read(self.folder / "config.yaml").data)
         assert isinstance(data, dict)
-        return from_older(data)
+        return data
 
     def config(self) -> RunConfig:
         """config.yaml, checked; `trust.UntrustedError` where a foreign run names code or files."""
