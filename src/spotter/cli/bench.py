@@ -1,6 +1,5 @@
 """`spotter bench`: where the time goes, and what makes it faster here."""
 
-import json
 import math
 import sys
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from spotter.cli import table
+from spotter.cli.echo import echo, echo_json
 from spotter.cli.train import Algo, OptionalAddress, Overrides
 from spotter.types import UserError
 
@@ -93,7 +93,7 @@ def _show_json(resolved: "Resolved", findings: "Findings", chosen: dict[str, Any
 
     data = as_data(resolved.address, findings)
     data["written"] = str(plan(resolved, chosen).write().path) if chosen else None
-    typer.echo(json.dumps(data, indent=2, ensure_ascii=False))
+    echo_json(data)
 
 
 def _show(
@@ -101,30 +101,30 @@ def _show(
 ) -> None:
     from spotter.bench import report
 
-    typer.echo(report.headline(resolved.address, findings))
+    echo(report.headline(resolved.address, findings))
     for columns, rows in (
         (report.PROFILE_COLUMNS, report.profile_rows(findings)),
         (report.SPEED_COLUMNS, report.speed_rows(findings)),
         (report.TRIAL_COLUMNS, report.trial_rows(findings)),
     ):
-        typer.echo()
+        echo()
         table.show(columns, rows, wraps=columns[-1:], header=True)
-    typer.echo()
+    echo()
     for sentence in report.advice(findings):
-        typer.echo(sentence)
+        echo(sentence)
     if chosen:
         _write(resolved, chosen)
     elif writes:
-        typer.echo("Nothing to write.")
+        echo("Nothing to write.")
     else:
         _offer(findings)
 
 
 def _offer(findings: "Findings") -> None:
     if findings.free:
-        typer.echo("--apply writes the change that learns the same to the recipe.")
+        echo("--apply writes the change that learns the same to the recipe.")
     if findings.learning:
-        typer.echo("--apply-learning writes the faster one that changes learning.")
+        echo("--apply-learning writes the faster one that changes learning.")
 
 
 def _write(resolved: "Resolved", settings: dict[str, Any]) -> None:
@@ -132,4 +132,4 @@ def _write(resolved: "Resolved", settings: dict[str, Any]) -> None:
 
     written = plan(resolved, settings).write()
     note = f" ({written.note})" if written.note else ""
-    typer.echo(f"Written to {written.path}{note}; train it: spotter train {written.address}")
+    echo(f"Written to {written.path}{note}; train it: spotter train {written.address}")

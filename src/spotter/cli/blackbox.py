@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from spotter.cli.echo import echo
 from spotter.cli.trust import Trust, trusting
 
 NOT_REPRODUCED = 1
@@ -25,8 +26,8 @@ def run(
     from spotter import blackbox
 
     with trusting(trust):
-        verdict = blackbox.replay(Path(folder), _seconds(timeout), typer.echo)
-    typer.echo(verdict.sentence)
+        verdict = blackbox.replay(Path(folder), _seconds(timeout), echo)
+    echo(verdict.sentence)
     if not verdict.reproduced:
         sys.exit(NOT_REPRODUCED)
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from spotter.cli import table
+from spotter.cli.echo import echo
 from spotter.cli.runs import SELECTOR, Selector, Selectors
 from spotter.cli.words import count, duration, number, to_threshold
 
@@ -34,13 +35,13 @@ def compare(selectors: Selectors) -> None:
     outcomes = [comparing.outcome(run) for run in runs]
     _echo_outcomes([_row(outcome) for outcome in outcomes])
     for group in comparing.groups(outcomes):
-        typer.echo(_over_seeds(group))
+        echo(_over_seeds(group))
     for warning in comparing.warnings(outcomes):
-        typer.echo(f"note: {warning}")
+        echo(f"note: {warning}")
     infos = [one.info for one in outcomes]
     differences = comparing.differing_settings([run.settings() for run in runs], infos)
     if differences:
-        typer.echo("")
+        echo("")
         rows = [[name, *values] for name, values in differences.items()]
         ids = [run.id for run in runs]
         table.show(["setting", *ids], rows, wraps=ids, header=True)
@@ -108,4 +109,4 @@ def diff(
     rows = differing_settings([run.settings() for run in runs], infos)
     rows |= differing([{"versions": info["versions"]} for info in infos])
     for name, values in rows.items():
-        typer.echo("\t".join(map(table.plain, (name, *values))))
+        echo("\t".join(map(table.plain, (name, *values))))

@@ -1,12 +1,12 @@
 """`spotter config`: look at a config, check and format recipe files, print their schema."""
 
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from spotter.cli.echo import echo, echo_json
 from spotter.cli.groups import ShowByDefault
 from spotter.cli.train import Address, Algo, Overrides
 from spotter.cli.words import plural
@@ -39,7 +39,7 @@ Files = Annotated[
 @app.callback()
 def _group(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        echo(context.get_help())
 
 
 @app.command()
@@ -68,9 +68,9 @@ def show(
         raise _maybe_a_command(address, error) from None
     data = resolved.config.as_data()
     if as_json:
-        typer.echo(json.dumps(data, indent=2))
+        echo_json(data)
     else:
-        typer.echo(to_yaml(data, resolved.origin if origin else None), nl=False)
+        echo(to_yaml(data, resolved.origin if origin else None), nl=False)
 
 
 def _maybe_a_command(address: str, error: "UserError") -> "UserError":
@@ -95,12 +95,12 @@ def check(files: Files = None) -> None:
 
     checked = check(files or ())
     for problem in checked.problems:
-        typer.echo(problem)
+        echo(problem)
     if bad := len(checked.problems):
         verb = "has" if bad == 1 else "have"
         raise UserError(f"{bad} of {plural(checked.files, 'file')} {verb} problems")
     what = f"{plural(checked.files, 'file')} with {plural(checked.variants, 'variant')}"
-    typer.echo(f"{what}: all fine")
+    echo(f"{what}: all fine")
 
 
 @app.command()
@@ -122,7 +122,7 @@ def fmt(
         raise UserError("there is no recipes folder here; name the files to format")
     changed = [path for path in expand(files or [recipes.LOCAL]) if _format(path, not only_check)]
     for path in changed:
-        typer.echo(f"{'would reorder' if only_check else 'reordered'} {path}")
+        echo(f"{'would reorder' if only_check else 'reordered'} {path}")
     if changed and only_check:
         raise typer.Exit(1)
 
@@ -159,4 +159,4 @@ def schema() -> None:
     """Print the JSON schema of recipe files, for editors."""
     from spotter.config.schema import recipe_schema
 
-    typer.echo(json.dumps(recipe_schema(), indent=2, ensure_ascii=False))
+    echo_json(recipe_schema())

@@ -4,6 +4,7 @@ from typing import Annotated, Final
 
 import typer
 
+from spotter.cli.echo import echo
 from spotter.cli.runs import SELECTOR
 
 EXAMPLES: Final = """\b
@@ -31,4 +32,4 @@ def run(
     from spotter.digest.page import digest
     from spotter.rundir.run import select
 
-    typer.echo(digest(select(selector), tokens=tokens, others=runs), nl=False)
+    echo(digest(select(selector), tokens=tokens, others=runs), nl=False)

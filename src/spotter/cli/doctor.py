@@ -1,6 +1,5 @@
 """`spotter doctor`: does everything here work, what is wrong with a run, and what to do."""
 
-import json
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from spotter.cli import table
+from spotter.cli.echo import echo, echo_json
 from spotter.cli.train import Overrides
 from spotter.cli.trust import Trust, trusting
 
@@ -114,9 +114,9 @@ def _diagnose(found: "Run", as_json: bool, environment: bool, trust: bool) -> No
     diagnosis = diagnose(found, environment=environment, trusted=trusted)
     _tell("")
     if as_json:
-        typer.echo(json.dumps(as_data(diagnosis), indent=2, ensure_ascii=False))
+        echo_json(as_data(diagnosis))
     else:
-        typer.echo("\n".join(table.plain(line) for line in as_text(diagnosis).splitlines()))
+        echo("\n".join(table.plain(line) for line in as_text(diagnosis).splitlines()))
     if not diagnosis.healthy:
         raise typer.Exit(BROKEN)
 
@@ -132,10 +132,10 @@ def _examine(address: str | None, overrides: list[str], as_json: bool) -> None:
     _tell("")
     if as_json:
         data = {"machine": machine, "families": [asdict(finding) for finding in findings]}
-        typer.echo(json.dumps(data, indent=2, ensure_ascii=False))
+        echo_json(data)
     else:
-        typer.echo(" · ".join(f"{name} {words}" for name, words in machine.items()))
-        typer.echo()
+        echo(" · ".join(f"{name} {words}" for name, words in machine.items()))
+        echo()
         _show(findings)
     code = exit_code(findings, is_named=address is not None)
     if code:
@@ -164,9 +164,9 @@ def _show(findings: list["Finding"]) -> None:
     table.show(_COLUMNS[:-1], [row[:-1] for row in rows], wraps=_WIDE, gives=_GIVES)
     told = [f"{row[0]}: {row[-1]}" for row in rows if row[-1]]
     if told:
-        typer.echo()
+        echo()
     for sentence in told:
-        typer.echo(table.plain(sentence))
+        echo(table.plain(sentence))
 
 
 def exit_code(findings: Iterable["Finding"], is_named: bool) -> int:

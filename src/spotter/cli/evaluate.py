@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from spotter.cli.echo import echo
 from spotter.cli.train import Overrides
 from spotter.cli.trust import Trust, trusting
 from spotter.cli.words import number
@@ -37,12 +38,12 @@ def run(
         played = play_again(selector, count, overrides or [])
     for again, as_written, unlike, differs in played:
         if unlike:
-            typer.echo(f"note: not the game it was trained on: {unlike}")
-        typer.echo(f"score {number(again.score)} over {len(again.scores)} {again.seeds} episodes")
+            echo(f"note: not the game it was trained on: {unlike}")
+        echo(f"score {number(again.score)} over {len(again.scores)} {again.seeds} episodes")
         if as_written:
-            typer.echo("every episode scores what was written down with these weights")
+            echo("every episode scores what was written down with these weights")
         elif as_written is False:
-            typer.echo(f"that is not what it was saved with: {differs}", err=True)
+            echo(f"that is not what it was saved with: {differs}", err=True)
     if any(one.as_written is False for one in played):
         sys.exit(MISMATCH)
 

@@ -4,6 +4,7 @@ from typing import Annotated, Final
 
 import typer
 
+from spotter.cli.echo import echo
 from spotter.cli.trust import Trust, trusting
 from spotter.cli.words import number, plural
 
@@ -54,9 +55,9 @@ def run(
             out=out,
             title=title,
             fps=fps,
-            say=lambda what: typer.echo(what, err=True),
+            say=lambda what: echo(what, err=True),
         )
     for shot in made.shots:
         steps = plural(shot.stage.env_steps, "env step")
-        typer.echo(f"{steps:>20}  score {number(shot.score):>8}  {shot.captions.note}")
-    typer.echo(f"{made.path} ({made.seconds:.0f} s, {made.size[0]}x{made.size[1]})")
+        echo(f"{steps:>20}  score {number(shot.score):>8}  {shot.captions.note}")
+    echo(f"{made.path} ({made.seconds:.0f} s, {made.size[0]}x{made.size[1]})")

@@ -1,13 +1,13 @@
 """`spotter inspect`: play an episode of a saved policy and look at every decision."""
 
 import csv
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from spotter.cli import table
+from spotter.cli.echo import echo, echo_json
 from spotter.cli.inspect_play import How, check_step, episodes_of, kept, refuse, refuse_lambda
 from spotter.cli.train import Overrides
 from spotter.cli.trust import Trust, trusting
@@ -93,15 +93,15 @@ def run(
         _write_csv(csv_file, traces, found)
     played = kept(selector, traces)  # last, so that what is refused leaves nothing behind
     if as_json:
-        typer.echo(json.dumps(_as_data(played, found, audit), ensure_ascii=False))
+        echo_json(_as_data(played, found, audit), indent=None)
         return
     _show(played, found, step)
     if audit:
         _show_audit(traces)
     for path in (folder for _, folder in played):
-        typer.echo(f"saved: {path}")
+        echo(f"saved: {path}")
     if csv_file is not None:
-        typer.echo(f"every step: {csv_file}")
+        echo(f"every step: {csv_file}")
 
 
 def _show(played: "list[tuple[Trace, Path]]", found: "list[Judged]", step: int | None) -> None:
@@ -122,13 +122,13 @@ def _show_head(trace: "Trace", found: "Judged") -> None:
     meta = trace.meta
     who = meta.checkpoint or "fresh weights"
     changed = f", with {', '.join(meta.changes)}" if meta.changes else ""
-    typer.echo(f"{meta.env_id}: run {meta.run}, {who}, {meta.mode}, seed {meta.seed}{changed}")
-    typer.echo(
+    echo(f"{meta.env_id}: run {meta.run}, {who}, {meta.mode}, seed {meta.seed}{changed}")
+    echo(
         f"score {number(meta.score)} in {count(meta.length)} steps, {_END[meta.end]}; "
         f"{found.method}"
     )
     for warning in meta.warnings:
-        typer.echo(f"note: {warning}")
+        echo(f"note: {warning}")
 
 
 _END: Final = {
@@ -161,7 +161,7 @@ def _show_table(trace: "Trace", found: "Judged") -> None:
     gives = (*parts, "return", "score", "p", *value)
     table.show(columns, rows, wraps=("action", ""), gives=gives, header=True)
     if len(shown) < length:
-        typer.echo(
+        echo(
             f"shown are {len(shown)} of {count(length)} steps: the first {_HEAD}, the last {_TAIL} "
             "and what stands out; --csv FILE has all of them"
         )
@@ -259,7 +259,7 @@ def _show_episodes(played: "list[tuple[Trace, Path]]") -> None:
     ]
     table.show(("seed", "score", "steps", "end"), rows, header=True)
     mean = sum(trace.meta.score for trace, _ in played) / len(played)
-    typer.echo(f"mean score {number(mean)} over {len(played)} episodes")
+    echo(f"mean score {number(mean)} over {len(played)} episodes")
 
 
 def _show_audit(traces: "list[Trace]") -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from spotter.cli.echo import echo
 from spotter.cli.runs import Selector, Selectors, is_terminal
 from spotter.cli.words import plural
 
@@ -27,7 +28,7 @@ def tag(
         run.untag(name)
     else:
         run.tag(name)
-    typer.echo(f"{run.id} is {'no longer' if remove else 'now'} tagged {name}")
+    echo(f"{run.id} is {'no longer' if remove else 'now'} tagged {name}")
 
 
 def note(
@@ -44,7 +45,7 @@ def note(
         raise UserError(f"a note has 1 to {LONGEST_NOTE:,} characters, not {len(said):,}")
     run = select(selector)
     run.event("note", {"text": said, "by": user()})
-    typer.echo(f"noted in {run.id}")
+    echo(f"noted in {run.id}")
 
 
 def stop(selector: Selector) -> None:
@@ -56,7 +57,7 @@ def stop(selector: Selector) -> None:
     run = select(selector)
     Launcher(home()).stop(run)
     run.event("action", {"what": "stop", "actor": user(), "reason": ""})
-    typer.echo(f"{run.id} saves and stops after this update; spotter train --resume goes on")
+    echo(f"{run.id} saves and stops after this update; spotter train --resume goes on")
 
 
 def rm(
@@ -88,7 +89,7 @@ def rm(
             raise typer.Exit(1)
     for run in runs.values():
         remove(run.folder)
-        typer.echo(f"deleted {run.id}")
+        echo(f"deleted {run.id}")
 
 
 def _refuse_to_delete(run: "Run") -> None:
@@ -123,9 +124,9 @@ def reindex() -> None:
     from spotter.rundir.run import home
 
     there = build()
-    typer.echo(f"{plural(len(there.infos), 'run')} in {home() / INDEX}")
+    echo(f"{plural(len(there.infos), 'run')} in {home() / INDEX}")
     for problem in there.problems.values():
-        typer.echo(problem, err=True)
+        echo(problem, err=True)
 
 
 def export(
@@ -141,9 +142,9 @@ def export(
     run = select(selector)
     path = file or Path(f"{run.id}.zip")
     left_out = export_run(run, path)
-    typer.echo(f"run {run.id} is in {path}")
+    echo(f"run {run.id} is in {path}")
     if left_out:
-        typer.echo(f"left out, as no part of a run: {', '.join(left_out)}", err=True)
+        echo(f"left out, as no part of a run: {', '.join(left_out)}", err=True)
 
 
 def import_(
@@ -153,4 +154,4 @@ def import_(
     from spotter.rundir.archive import import_run
 
     run, is_new = import_run(file)
-    typer.echo(f"run {run.id} is {'now' if is_new else 'already'} in {run.folder}")
+    echo(f"run {run.id} is {'now' if is_new else 'already'} in {run.folder}")

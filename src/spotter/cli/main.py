@@ -38,7 +38,9 @@ from spotter.cli import (
     studio,
     train,
 )
+from spotter.cli.echo import echo
 from spotter.cli.groups import Commands
+from spotter.display.words import printable
 
 USER_ERROR: Final = 2
 ENV_ERROR: Final = 1
@@ -107,7 +109,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from spotter import __version__
 
-        typer.echo(f"spotter {__version__}")
+        echo(f"spotter {__version__}")
         raise typer.Exit
 
 
@@ -120,7 +122,7 @@ def _root(
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        echo(context.get_help())
 
 
 def main() -> None:
@@ -184,7 +186,7 @@ def _is_text(argument: str) -> bool:
 
 
 def _fail(sentence: str, code: int) -> int:
-    print(f"spotter: {sentence}", file=sys.stderr)
+    print(f"spotter: {printable(sentence)}", file=sys.stderr)
     return code
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from spotter.cli.echo import echo
 from spotter.cli.trust import Trust, trusting
 from spotter.cli.words import number
 
@@ -144,12 +145,12 @@ class _Rounds:
         for session in self.game.sessions:
             assert session.shot is not None
             shot, who = session.shot, self._who(session)
-            typer.echo(
+            echo(
                 f"episode {shot.episode}{who}: score {number(shot.score)} in {shot.step} steps, "
                 f"{shot.over or 'stopped'} (seed {session.episode_seed})"
             )
             if self._record and session.actions:
-                typer.echo(f"kept in {session.save()}")
+                echo(f"kept in {session.save()}")
         first = self.game.sessions[0].shot
         assert first is not None
         self._scores.append(first.score)
@@ -166,7 +167,7 @@ class _Rounds:
     def say_end(self) -> None:
         if len(self._scores) > 1:
             mean = sum(self._scores) / len(self._scores)
-            typer.echo(f"mean score {number(mean)} over {len(self._scores)} episodes")
+            echo(f"mean score {number(mean)} over {len(self._scores)} episodes")
 
 
 def _without_window(rounds: _Rounds) -> None:
@@ -226,7 +227,7 @@ def _known_keys(lines: Iterable[str], keyboard: "Keyboard") -> Iterator[frozense
             told |= unknown
             there = ", ".join(f"{keys} ({what})" for keys, what in keyboard.legend())
             names = ", ".join(f"'{word}'" for word in sorted(unknown))
-            typer.echo(f"no step: {names} is no key of this game; keys: {there}", err=True)
+            echo(f"no step: {names} is no key of this game; keys: {there}", err=True)
 
 
 def _whole(option: str, text: str, least: int) -> int:

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from spotter.cli.echo import echo
+
 
 def run(
     selector: Annotated[
@@ -15,4 +17,4 @@ def run(
     from spotter.rundir.run import select
 
     for path in write_report(select(selector)):
-        typer.echo(path)
+        echo(path)

@@ -4,6 +4,7 @@ from typing import Annotated, Final
 
 import typer
 
+from spotter.cli.echo import echo
 from spotter.cli.runs import SELECTOR, is_terminal
 
 EXAMPLES: Final = """\b
@@ -41,14 +42,14 @@ def run(
 
     chosen = select(selector)
     if show:
-        typer.echo(review.preview(chosen, question=question, frames=frames))
+        echo(review.preview(chosen, question=question, frames=frames))
         return
     client.needed()
     if not yes:
         _confirm(review.preview(chosen, question=question, frames=frames).partition("\n")[0])
     found = review.ask(chosen, question=question, frames=frames)
-    typer.echo(found.answer)
-    typer.echo(f"kept as {chosen.folder / 'reviews' / f'{found.number}.md'}", err=True)
+    echo(found.answer)
+    echo(f"kept as {chosen.folder / 'reviews' / f'{found.number}.md'}", err=True)
 
 
 def _confirm(what: str) -> None:

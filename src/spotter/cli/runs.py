@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from spotter.cli import table
+from spotter.cli.echo import echo, echo_json
 from spotter.cli.words import count, duration, number, plural
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def show_all(
         _echo_json(found)
         return
     for name in there.problems:
-        typer.echo(f"{name} cannot be read; `spotter show {name}` says why", err=True)
+        echo(f"{name} cannot be read; `spotter show {name}` says why", err=True)
     if not found:
         raise _nothing(query or [], bool(there.infos))
     rows = [_row(info) for info in found]
@@ -77,14 +78,13 @@ def _nothing(words: list[str], some: bool) -> Exception:
 
 
 def _echo_json(infos: list[dict[str, Any]]) -> None:
-    import json
 
     from spotter.rundir.files import encode
     from spotter.rundir.identity import seconds
     from spotter.rundir.run import home
 
     rows = [info | {"seconds": seconds(info), "folder": str(home() / info["id"])} for info in infos]
-    typer.echo(json.dumps(encode(rows), indent=2, ensure_ascii=False))
+    echo_json(encode(rows))
 
 
 def _row(info: dict[str, Any]) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ def show_one(selector: Selector) -> None:
 
 
 def _line(label: str, text: Any) -> None:
-    typer.echo(f"{label:<{_LABEL}} {table.plain(str(text))}")
+    echo(f"{label:<{_LABEL}} {table.plain(str(text))}")
 
 
 def _echo_identity(view: "RunView") -> None:
@@ -248,7 +248,7 @@ def _echo_notes(view: "RunView") -> None:
 def _echo_numbers(view: "RunView") -> None:
     for key, value in view.last_row.items():
         if isinstance(value, int | float):
-            typer.echo(f"{table.plain(key):<28} {value:.6g}")
+            echo(f"{table.plain(key):<28} {value:.6g}")
 
 
 def is_terminal() -> bool:

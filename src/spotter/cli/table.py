@@ -9,7 +9,8 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
-import typer
+from spotter.cli.echo import echo
+from spotter.display.words import printable
 
 _GAP: Final = 2
 _LEAST: Final = 12  # columns of text; in fewer it cannot be read
@@ -30,7 +31,7 @@ def show(
     rows = [[plain(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         for row in ([list(columns)] if header else []) + rows:
-            typer.echo("\t".join(row))
+            echo("\t".join(row))
         return
     room, kept, texts, dropped = width(), list(range(len(columns))), list(wraps), list[str]()
     for name in gives:
@@ -47,7 +48,7 @@ def show(
     names = [columns[i] for i in kept]
     _print(names, [[row[i] for i in kept] for row in rows], room, wraps, texts)
     if dropped:
-        typer.echo(f"left out for lack of room: {', '.join(dropped)}; a wider terminal shows them")
+        echo(f"left out for lack of room: {', '.join(dropped)}; a wider terminal shows them")
 
 
 def wide(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
@@ -61,8 +62,8 @@ def width() -> int:
 
 
 def plain(text: str) -> str:
-    """On one line, without what would move the cursor: cells may come from a stranger's run."""
-    return "".join(char if char.isprintable() else " " for char in text)
+    """On one line; cells may come from a stranger's run."""
+    return " ".join(printable(text).replace("\t", " ").split("\n"))
 
 
 def _total(widths: Sequence[int]) -> int:
@@ -128,7 +129,7 @@ def _show_lists(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     label = max(map(len, columns))
     for place, row in enumerate(rows):
         if place:
-            typer.echo()
+            echo()
         for name, cell in zip(columns, row, strict=True):
             if cell:
-                typer.echo(f"{name:<{label}}  {cell}")
+                echo(f"{name:<{label}}  {cell}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Protocol
 import typer
 
 from spotter.cli import pipe
+from spotter.cli.echo import echo
 from spotter.cli.trust import Trust, trusting
 from spotter.cli.words import count, duration, number
 from spotter.interrupts import EXIT_CODES, Interrupted, exit_at_once
@@ -200,9 +201,9 @@ def _train(plan: Plan, quiet: bool, no_save: bool) -> None:
         print(f"spotter: {stop.request}", file=sys.stderr)
         sys.exit(EXIT_CODES[stop.request])
     if quiet or not sys.stdout.isatty():  # on a terminal, the box has said it all
-        typer.echo(verdict(plan.address, result, plan.config.eval.episodes))
+        echo(verdict(plan.address, result, plan.config.eval.episodes))
     if quiet and result.run is not None:
-        typer.echo(f"run {result.run.id} is in {result.run.folder}")
+        echo(f"run {result.run.id} is in {result.run.folder}")
     if result.reason in EXIT_CODES:
         sys.exit(EXIT_CODES[result.reason])
 
@@ -212,7 +213,7 @@ def _verify(plan: Plan) -> None:
 
     proof = verify(plan.config, plan.origin)
     for line in proof.lines():
-        typer.echo(line)
+        echo(line)
     if not proof.holds:
         sys.exit(1)
 

@@ -94,3 +94,11 @@ def change(before: float, after: float, precision: int) -> str:
 
 def _vanishes(value: float, precision: int) -> bool:
     return value != 0 and abs(value) < 0.5 * 10.0**-precision
+
+
+def printable(text: str) -> str:
+    """Without what would move a terminal's cursor, change its colours or the direction of writing:
+    text may come from a stranger's file. Lines and tabs stay."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in "\n\t" else " " for char in text)

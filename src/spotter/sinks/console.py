@@ -7,9 +7,12 @@ from time import monotonic
 from typing import Any
 
 from rich.console import Console as Terminal
+from rich.console import ConsoleOptions, RenderableType
+from rich.segment import Segment
 
 from spotter.display.live import LiveTable
 from spotter.display.plain import Plain
+from spotter.display.words import printable
 from spotter.recorder import Ending, Row, Sink, Start
 from spotter.types import Evaluation
 
@@ -57,16 +60,27 @@ class Console:
             self._terminal.quiet = True
 
 
-class _Output(Terminal):
-    """Standard output; rich itself would end the process when nobody reads it any more."""
+class Output(Terminal):
+    """Where lines and tables go. What they hold may come from a stranger's file, so it cannot
+    command the terminal; rich itself would let most of it through."""
 
     def on_broken_pipe(self) -> None:
-        raise  # rich calls this where it has caught the error
+        raise  # rich calls this where it has caught the error, and would end the process
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            text = segment.text
+            if segment.control or text.isprintable():
+                yield segment
+            else:
+                yield Segment(printable(text), segment.style)
 
 
 def _standard_output() -> Terminal:
     # FORCE_COLOR makes rich call a pipe a terminal; it asks for colours, not for cursor movement
-    return _Output(highlight=False, force_interactive=None if sys.stdout.isatty() else False)
+    return Output(highlight=False, force_interactive=None if sys.stdout.isatty() else False)
 
 
 def _redraws(terminal: Terminal) -> bool:

@@ -1,11 +1,9 @@
 """run.log: the plain lines a terminal would have shown, kept with the run."""
 
-from rich.console import Console as Terminal
-
 from spotter.recorder import Ending
 from spotter.rundir.files import cannot_write
 from spotter.rundir.run import Run
-from spotter.sinks.console import Console
+from spotter.sinks.console import Console, Output
 
 _WIDTH = 200
 
@@ -19,7 +17,7 @@ class Log(Console):
             self._file = path.open("a", encoding="utf-8", buffering=1)
         except OSError as error:
             raise cannot_write(path, error) from error
-        plain = Terminal(file=self._file, width=_WIDTH, force_terminal=False, color_system=None)
+        plain = Output(file=self._file, width=_WIDTH, force_terminal=False, color_system=None)
         super().__init__(plain)
 
     def close(self, ending: Ending | None) -> None:
