@@ -1,15 +1,19 @@
 """Saved policies: the right weights, whole or not at all, safe to open."""
 
 import json
+import math
 import os
 import pickle
+import re
 import shutil
 import signal
 from pathlib import Path
 
 import pytest
+import safetensors.torch
 import torch
 
+from spotter import api
 from spotter.checkpoint import Contents, Keeper, find, load, read, read_score, read_scores
 from spotter.envs.fingerprint import fingerprint
 from spotter.evaluate import Evaluator, play_again
@@ -323,3 +327,16 @@ class Trap:
 
     def __reduce__(self):
         return (type(self.path).touch, (self.path,))
+
+
+def test_weights_that_are_no_numbers_are_refused_in_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPOTTER_RUNS", str(tmp_path))
+    run = api.train("CartPole-v1:ppo", "video.when=null", "eval.episodes=2", quiet=True,
+                        budget={"env_steps": 256}).run  # fmt: skip
+    path = find(f"{run.id}/@latest") / "policy.safetensors"
+    weights = safetensors.torch.load_file(path)
+    name = next(iter(weights))
+    weights[name] = torch.full_like(weights[name], math.nan)
+    safetensors.torch.save_file(weights, path)
+    with pytest.raises(UserError, match=rf"1 of its \d+ tensors hold nan, {re.escape(name)} first"):
+        load(f"{run.id}/@latest")

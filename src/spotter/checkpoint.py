@@ -280,10 +280,22 @@ class Saved:
     def policy(self, config: PolicyConfig) -> Policy:
         """A policy with these weights."""
         estimate.check_network(config, self.spaces)
+        self._refuse_broken()
         # overwritten at once, and orthogonal weights of an Atari network take three seconds
         policy = Policy(self.spaces, config.model_copy(update={"orthogonal": False}))
         policy.load_state_dict(dict(self.weights))
         return policy
+
+    def _refuse_broken(self) -> None:
+        """A policy that computes with nan can choose no action."""
+        tensors = self.weights.items()
+        broken = [k for k, v in tensors if v.is_floating_point() and bool(v.isnan().any())]
+        if broken:
+            raise UserError(
+                f"{self.folder} cannot be played: {len(broken)} of its {len(self.weights)} tensors "
+                f"hold nan, {broken[0]} first; training broke before it was saved, so choose an "
+                "older checkpoint"
+            )
 
 
 def read(step: Path) -> Saved:

@@ -52,7 +52,7 @@ def test_a_red_word_stays_red():
 
 
 def test_no_command_prints_by_another_way():
-    allowed = {"echo.py": 2, "main.py": 1, "doctor.py": 1, "bench.py": 1}  # lines written over
+    allowed = {"echo.py": 2, "main.py": 1, "doctor.py": 1, "bench.py": 1, "train.py": 1}
     for path in Path(spotter.cli.__file__).parent.glob("*.py"):
         found = re.findall(r"\btyper\.s?echo\(|(?<![\w.])print\(", path.read_text("utf-8"))
         assert len(found) == allowed.get(path.name, 0), path

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -95,3 +96,39 @@ def test_families_are_found_by_pattern():
     assert recipes.family_of("CartPole-v1") == "classic"
     assert recipes.family_of("gymnasium:CartPole-v1") == "classic"
     assert recipes.family_of("Whatever-v0") == "gymnasium"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a: " + "[" * 20_000, "x: nested too deeply"),
+        ("a: " + "{a: " * 20_000, "x: nested too deeply"),
+        ("- " * 20_000, "x: nested too deeply"),
+        ("".join(" " * i + "a:\n" for i in range(500)), "x: nested too deeply"),
+        ("a: " + "x" * 300_000, "x: has more than the 200,000 characters of a config"),
+        (
+            "a0: &a0 [1, 2]\n"
+            + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 60)),
+            "x: stands for more than 50,000 values",
+        ),
+    ],
+    ids=["brackets", "braces", "dashes", "indents", "size", "aliases"],
+)
+def test_a_bomb_is_refused_at_once(text, sentence):
+    start = time.process_time()
+    with pytest.raises(UserError) as refused:
+        recipes.parse(text, "x")
+    assert str(refused.value) == sentence
+    assert time.process_time() - start < 5
+
+
+def test_a_file_that_is_too_large_or_none_at_all(tmp_path):
+    path = tmp_path / "huge.yaml"
+    path.touch()
+    os.truncate(path, 10**10)
+    with pytest.raises(UserError, match="more than the 200,000 characters"):
+        recipes.read(path)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe.yaml")  # to open it would wait for a writer
+        with pytest.raises(UserError, match="is no file"):
+            recipes.read(tmp_path / "pipe.yaml")

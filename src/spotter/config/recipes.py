@@ -12,9 +12,11 @@ that `env.protocol` calls by one name. A recipe file:
 """
 
 import fnmatch
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -40,6 +42,12 @@ KEYS: Final[dict[Kind, tuple[str, ...]]] = {
     "family": FAMILY_KEYS,
     "protocol": PROTOCOL_KEYS,
 }
+MOST_CHARACTERS: Final = 200_000
+"""Of a YAML text; parsing so many takes two seconds, and a config has 2,000."""
+_MOST_DEPTH: Final = 100
+_MOST_VALUES: Final = 50_000
+"""With every alias counted as what it stands for."""
+_BRACKET: Final = re.compile(r"[\[\]{}]")
 _FOLDERS: Final[dict[str, Kind]] = {"families": "family", "protocols": "protocol"}
 
 
@@ -87,7 +95,11 @@ def plain(node: Any) -> Any:
 
 
 def parse(text: str, name: str, lines: bool = True) -> Any:
-    """YAML 1.2 with line numbers; a syntax error is one sentence."""
+    """YAML 1.2 with line numbers; a syntax error is one sentence.
+
+    So is a text that would take minutes or gigabytes to read: a stranger may have written it.
+    """
+    _refuse_huge(text, name)
     try:
         data = YAML(typ="rt").load(text)
     except MarkedYAMLError as error:
@@ -100,15 +112,28 @@ def parse(text: str, name: str, lines: bool = True) -> Any:
         raise UserError(f"{name}: not valid YAML: {problem}") from error
     except RecursionError:
         raise UserError(f"{name}: nested too deeply") from None
-    _refuse_exotic(data, name)
+    _refuse_exotic(data, name, count())
     return data
 
 
-def _refuse_exotic(node: Any, name: str) -> None:
-    """Dates, bytes and tags are YAML, but no settings."""
+def _refuse_huge(text: str, name: str) -> None:
+    """Before it is parsed: the time that takes grows with the square of the depth."""
+    if len(text) > MOST_CHARACTERS:
+        raise UserError(f"{name}: has more than the {MOST_CHARACTERS:,} characters of a config")
+    depth = 0
+    for bracket in _BRACKET.findall(text):
+        depth = depth + 1 if bracket in "[{" else max(0, depth - 1)
+        if depth > _MOST_DEPTH:
+            raise UserError(f"{name}: nested too deeply")
+
+
+def _refuse_exotic(node: Any, name: str, seen: Iterator[int]) -> None:
+    """Dates, bytes and tags are YAML, but no settings; nor are aliases of aliases of aliases."""
+    if next(seen) > _MOST_VALUES:
+        raise UserError(f"{name}: stands for more than {_MOST_VALUES:,} values")
     if isinstance(node, Mapping | list):
         for inner in node.values() if isinstance(node, Mapping) else node:
-            _refuse_exotic(inner, name)
+            _refuse_exotic(inner, name, seen)
     elif node is not None and not isinstance(node, str | int | float):
         if isinstance(node, TaggedScalar):
             raise UserError(f"{name}: the YAML tag {node.tag.value} means nothing here")
@@ -117,7 +142,11 @@ def _refuse_exotic(node: Any, name: str) -> None:
 
 def read_text(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8")  # as it is: no translation of line ends
+        if path.exists() and not (path.is_file() or path.is_dir()):  # to open a pipe may wait
+            raise UserError(f"{path}: is no file")
+        with path.open("rb") as file:
+            data = file.read(4 * MOST_CHARACTERS + 1)
+        return data.decode("utf-8")  # as it is: no translation of line ends
     except FileNotFoundError:
         raise UserError(f"there is no file {path}") from None
     except UnicodeDecodeError as error:
