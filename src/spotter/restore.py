@@ -39,7 +39,9 @@ def restore_training(
 
 def _optimizer(training: "Training", origin: Fork, plan: Plan) -> str:
     """Keep the optimizer's memory where it fits the weights."""
-    state = (origin.saved.trainer or {}).get("training", {}).get("algorithm", {}).get("optimizer")
+    with checkpoint.reading(origin.saved.folder):
+        saved = origin.saved.trainer or {}
+        state = saved.get("training", {}).get("algorithm", {}).get("optimizer")
     if origin.fresh_optimizer:
         return "the optimizer starts fresh, as asked"
     if state is None:
