@@ -23,7 +23,8 @@ def _whole(value: Any) -> Any:
     """YAML has `5e4` and `100_000`; both mean a whole number here, 0.5 does not."""
     value = int(value) if isinstance(value, float) and value.is_integer() else value
     if isinstance(value, int) and abs(value) > _LARGEST:
-        raise ValueError(f"should be at most {_LARGEST:,}, got {value:.3g}")
+        shown = f"{value:.3g}" if abs(value) < 10**300 else f"a number of {len(str(value))} digits"
+        raise ValueError(f"should be at most {_LARGEST:,}, got {shown}")
     return value
 
 

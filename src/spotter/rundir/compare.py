@@ -15,6 +15,7 @@ from spotter.config.dump import flow
 from spotter.intervals import Interval, interval
 from spotter.rundir import identity, trained
 from spotter.rundir.run import Run
+from spotter.rundir.values import finite
 from spotter.types import UserError
 
 
@@ -47,7 +48,7 @@ def outcome(run: Run) -> Outcome:
     info = run.info()
     evaluations = run.evaluations()
     judged = _judged_by(evaluations)
-    speeds = [row["time/fps"] for row in run.metrics() if row.get("time/fps")]
+    speeds = [fps for row in run.metrics() if (fps := finite(row.get("time/fps")))]
     return Outcome(
         run=run,
         info=info,
