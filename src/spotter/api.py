@@ -49,7 +49,8 @@ def train(
         parent = origin.parent() if origin else None
         return Run.create(resolved.config, resolved.address, sys.argv, parent=parent, why=why)
 
-    return _train(resolved.config, _sinks(quiet), new_run if save else None, origin)
+    made = new_run if save else None
+    return _train(resolved.config, _sinks(quiet), made, origin, resolved.written)
 
 
 def resume(

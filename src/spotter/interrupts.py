@@ -11,10 +11,13 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing import current_process
 from multiprocessing.connection import Connection
 from time import monotonic
 from types import FrameType
 from typing import Any, Final, Literal, Self
+
+from spotter.types import UserError
 
 Request = Literal["interrupted", "terminated", "hangup"]
 EXIT_CODES: Final[dict[str, int]] = {"interrupted": 130, "terminated": 143, "hangup": 129}
@@ -190,3 +193,12 @@ def _say(text: str) -> None:
     """Straight to the terminal: printing from a signal handler may meet another print half-way."""
     with contextlib.suppress(OSError):
         os.write(2, f"\n{text}\n".encode())
+
+
+def refuse_in_a_child() -> None:
+    """A process we start reads the user's script again: without a guard it would train, too."""
+    if getattr(current_process(), "_inheriting", False):
+        raise UserError(
+            "in a script, the call that starts training must stand under "
+            '`if __name__ == "__main__":`'
+        )

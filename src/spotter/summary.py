@@ -11,6 +11,7 @@ from spotter.envs.fingerprint import fingerprint, protocol_name
 from spotter.envs.grade import Grade
 from spotter.envs.make import check_copies_differ
 from spotter.envs.scale import Scale
+from spotter.fast.learner import learns_in_numpy
 from spotter.fast.network import choose_engine
 from spotter.metrics.alerts import Facts
 from spotter.nets.actor_critic import has_images
@@ -77,7 +78,6 @@ def _leaf(path: str, leaf: Leaf) -> str:
 
 def _training(training: "Training") -> dict[str, str]:
     config = training.config
-    engine = choose_engine(training.policy)
     parameters = sum(parameter.numel() for parameter in training.policy.parameters())
     every = config.eval.every_steps
     cadence = f"every {every:,} env steps" if every else "at the end"
@@ -85,11 +85,19 @@ def _training(training: "Training") -> dict[str, str]:
     return {
         "algorithm": config.algo.name,
         "policy": f"{parameters:,} parameters on {training.device}",
-        "engine": f"{engine.name} ({engine.why})",
+        "engine": _engine(training),
         **overlap,
         "budget": str(config.budget),
         "evaluates": f"{cadence}, {config.eval.episodes} episodes ({config.eval.mode})",
     }
+
+
+def _engine(training: "Training") -> str:
+    engine = choose_engine(training.policy)
+    if engine.name == "numpy" and not learns_in_numpy(training.algorithm):
+        algorithm = training.config.algo.name
+        return f"numpy for acting, torch for learning ({algorithm} computes its own gradients)"
+    return f"{engine.name} ({engine.why})"
 
 
 def facts(training: "Training", threshold: float | None, fresh: bool) -> Facts:

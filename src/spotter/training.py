@@ -5,11 +5,10 @@ when solved, spent or asked to. A run can be left after any update and continued
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import asdict, dataclass
-from multiprocessing import current_process
 from time import perf_counter
 from typing import Any, Self
 
@@ -26,6 +25,7 @@ from spotter import (
     seeding,
     streams,
     summary,
+    unused,
 )
 from spotter.algos.base import Algorithm, settings_used
 from spotter.checkpoint import Keeper
@@ -36,7 +36,7 @@ from spotter.envs.grade import Grade
 from spotter.envs.make import choose_backend, make_vector, resume_grade
 from spotter.envs.vector import Note
 from spotter.fast.network import twin
-from spotter.interrupts import EXIT_CODES, Interrupts
+from spotter.interrupts import EXIT_CODES, Interrupts, refuse_in_a_child
 from spotter.interventions import Interventions
 from spotter.loop import Loop, Reason
 from spotter.metrics import common
@@ -224,21 +224,26 @@ def train(
     sinks: Sequence[Sink] = (),
     new_run: Callable[[], Run] | None = None,
     origin: Origin | None = None,
+    written: Collection[str] = (),
 ) -> Result:
     """Train until solved, out of budget, or asked to stop; then score the policy on test seeds.
 
     `new_run` is asked for a run folder once the environment has proved to work, so that a mistake
     in the config leaves no folder behind. `origin` is what to go on from: an earlier state of the
-    same run, or weights of another.
+    same run, or weights of another. `written` names the settings given for this very run, which
+    are refused where they would have no effect.
     """
     began = perf_counter()
-    _refuse_in_a_child()
+    refuse_in_a_child()
     catalogue = Catalogue((*common.METRICS, *plugins.load("algos", config.algo.name).METRICS))
     interventions = Interventions(config, catalogue)
     start_at = origin.saved.env_steps if isinstance(origin, Resume) else 0
     streams.seed_all(config.seed)
     with Interrupts() as interrupts, ExitStack() as at_last, ExitStack() as stack:
         training = stack.enter_context(Training(config, start_at))
+        if isinstance(origin, Resume):
+            written = origin.changes
+        unused.refuse(training, written)
         scorer = make_scorer(config, training.policy, interrupts.stopping)
         stack.enter_context(scorer)
         grade = resume_grade(config.env, config.reward, training.backend.name)
@@ -274,15 +279,6 @@ def train(
             loop.film()
             at_last.callback(write_report, run)  # when every sink has written its end
     return result
-
-
-def _refuse_in_a_child() -> None:
-    """A process we start reads the user's script again: without a guard it would train, too."""
-    if getattr(current_process(), "_inheriting", False):
-        raise UserError(
-            "in a script, the call that starts training must stand under "
-            '`if __name__ == "__main__":`'
-        )
 
 
 def _start(

@@ -139,6 +139,8 @@ class Plan:
     config: "RunConfig"
     new_run: "Callable[[], Run]"
     origin: "Origin | None" = None
+    written: frozenset[str] = frozenset()
+    """Settings given for this very run."""
 
 
 def _fresh(
@@ -164,7 +166,7 @@ def _fresh(
         parent = origin.parent() if origin else None
         return Run.create(resolved.config, resolved.address, sys.argv, parent=parent, why=why)
 
-    return Plan(resolved.address, resolved.config, new_run, origin)
+    return Plan(resolved.address, resolved.config, new_run, origin, resolved.written)
 
 
 def _resumed(selector: str, overrides: list[str], why: str) -> Plan:
@@ -196,7 +198,8 @@ def _train(plan: Plan, quiet: bool, no_save: bool) -> None:
 
     sinks = () if quiet else (Console(),)
     try:
-        result = train(plan.config, sinks, None if no_save else plan.new_run, plan.origin)
+        made = None if no_save else plan.new_run
+        result = train(plan.config, sinks, made, plan.origin, plan.written)
     except Interrupted as stop:
         print(f"spotter: {stop.request}", file=sys.stderr)
         sys.exit(EXIT_CODES[stop.request])

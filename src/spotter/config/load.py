@@ -3,7 +3,7 @@
 family → protocol → recipe → variant → command line; no interpolation, no evaluated strings.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,11 @@ class Resolved:
     layers: tuple[Layer, ...]
     description: str = ""
     expect: Expect | None = None
+
+    @property
+    def written(self) -> frozenset[str]:
+        """Dotted names of what was written on the command line or in the call."""
+        return frozenset(_names(self.layers[-1].values))
 
     def origin(self, path: tree.Path) -> str:
         """Where the value at a path was written last; `default` if nowhere."""
@@ -57,6 +62,14 @@ def changed(config: RunConfig, overrides: Sequence[Override] | Mapping[str, Any]
     if tree.value_at(layers[-1].values, ("env", "protocol")) is not None:
         layers = with_protocol(layers)
     return validate(_merged(layers[:-1], edits), layers)
+
+
+def _names(values: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    for key, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield from _names(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}"
 
 
 def _typed(edits: Pairs) -> Layer:

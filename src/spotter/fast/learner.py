@@ -19,3 +19,8 @@ def twin_of(policy: Policy, optimizer: Optimizer) -> tuple[Network | None, Any]:
         return None, functional
     network.bind(optimizer.gradient_of)
     return network, objectives
+
+
+def learns_in_numpy(algorithm: object) -> bool:
+    """Whether an algorithm learns with what `twin_of` gave it; one of another package may not."""
+    return getattr(algorithm, "network", None) is not None
