@@ -31,7 +31,7 @@ def test_outcomes_then_settings(spotter, make_run):
         "CartPole-v1:ppo",
         "1",
         "12",
-        "± 4.97 (95 %)",
+        "± 4.97 (95 %, 3)",
         "test",
         "4,000",
         "5,000",

@@ -185,5 +185,5 @@ def test_show_tells_the_whole_story(spotter, make_run, make_config):
     assert shown["test"] == "2 ± 12.71 (95 %) over 2 episodes at 100 env steps"
     assert shown["alert"] == "kl (1 update, first at 100 env steps): approx_kl 0.3; lower algo.lr"
     assert shown["tags"] == "odd"
-    assert shown["score"] == "2 eval"
+    assert shown["score"] == "2 ± 12.71 (95 %) over 2 episodes"
     assert shown["loss/total"] == "0.123457"

@@ -22,7 +22,7 @@ def test_a_page_tells_what_the_run_is_and_how_it_did():
     text = digest(run)
     assert text.startswith("# CartPole-v1 · ppo: solved (budget)\n")
     assert f"Run {run.id}, recipe CartPole-v1:ppo, seed 1" in text
-    assert "25,600 env steps of 100,000 (26 %), 100 updates" in text
+    assert "25,600 env steps of 100,000 (26 % of the budget), 100 updates" in text
     assert "test 480 ± 24.84 (95 %) over 3 held-out episodes, greedy" in text
     assert "best evaluation 120" in text
     assert '"is the horizon too short?"' in text
@@ -157,7 +157,7 @@ def test_too_small_a_budget_is_refused():
 
 
 def test_runs_that_have_nothing_to_tell_yet():
-    run = make(updates=0, score=None, status="running", solved=None)
+    run = make(updates=0, score=None, best=None, status="running", solved=None)
     run.events_path.unlink()
     text = digest(run)
     assert "No row has been written yet." in text

@@ -220,16 +220,23 @@ def test_history_of_no_stretch_is_refused(shelf):
     )
 
 
+def forget(run: Run, *names: str) -> None:
+    path = run.folder / "run.json"
+    info = json.loads(path.read_text())
+    path.write_text(json.dumps({key: info[key] for key in info if key not in names}))
+
+
 def test_the_threshold_is_told(runs):
     young = make_run(runs, updates=1, status="running")
     scored = make_run(runs, updates=1)
     event = {"score": 50.0, "scores": [49.0, 51.0], "seeds": "eval", "env_steps": 256,
              "threshold": 123.5, "solved": False}  # fmt: skip
     scored.event("evaluation", event)
+    forget(scored, "threshold", "train_steps_to_threshold")  # as an older version left it
     assert asked(runs, "status", run=young.id)["score"]["threshold"] == 475  # Gymnasium's own
     assert asked(runs, "status", run=scored.id)["score"]["threshold"] == 123.5
     rows = {row["id"]: row.get("threshold") for row in asked(runs, "runs")["runs"]}
-    assert rows == {scored.id: 123.5, young.id: None}
+    assert rows == {scored.id: 123.5, young.id: 475}
     assert asked(runs, "runs", best=True)["runs"][0]["threshold"] == 123.5
     sides = asked(runs, "compare", runs=[young.id, scored.id])["runs"]
     assert [side["threshold"] for side in sides] == [475, 123.5]

@@ -19,6 +19,7 @@ def maker(make_config) -> Callable[..., Run]:
             mean = sum(scores) / len(scores)
             data = {"seeds": seeds, "env_steps": steps, "score": mean, "scores": list(scores)}
             run.event("evaluation", data)
+            fields.setdefault("score" if seeds == "test" else "best", mean)
         if status == "running":
             run.update(**fields)
         else:

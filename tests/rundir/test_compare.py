@@ -6,11 +6,11 @@ import pytest
 
 from spotter.intervals import interval, t_quantile
 from spotter.rundir import compare
-from spotter.rundir.compare import outcome
+from spotter.rundir.view import RunView
 
 
 def seeded(make_run, seed, scores, **fields):
-    return outcome(make_run(config={"seed": seed}, scores=scores, **fields))
+    return RunView(make_run(config={"seed": seed}, scores=scores, **fields))
 
 
 @pytest.mark.parametrize(
@@ -51,65 +51,42 @@ def test_other_settings_are_another_group(make_run):
         for extra in ({}, slow)
         for seed in (1, 2)
     ]
-    found = compare.groups([outcome(run) for run in runs])
-    assert [[one.run for one in group.outcomes] for group in found] == [runs[:2], runs[2:]]
-
-
-def test_an_outcome_is_the_last_test_else_the_best_evaluation(make_run):
-    run = make_run(scores=[3.0, 5.0], seeds="eval", env_steps=100)
-    assert outcome(run).score.mean == 4
-    assert outcome(run).seeds == "eval"
-    for steps, score in ((200, 9.0), (300, 7.0)):
-        data = {"seeds": "eval", "env_steps": steps, "score": score, "scores": [score]}
-        run.event("evaluation", data)
-    assert outcome(run).score.mean == 9
-    for steps in (200, 300):
-        data = {"seeds": "test", "env_steps": steps, "score": 6.0, "scores": [steps / 50]}
-        run.event("evaluation", data | {"solved": True})
-    assert outcome(run).score.mean == 6
-    assert outcome(run).seeds == "test"
-    assert outcome(make_run()).score is None
-
-
-def test_speed_is_the_median_and_time_is_training(make_run, edit):
-    run = make_run()
-    run.metrics_path.write_text("".join(f'{{"time/fps": {fps}}}\n' for fps in (90, 100, 5000)))
-    edit(run, created="2026-01-01T10:00:00+00:00", ended="2026-01-01T10:01:00+00:00")
-    assert (outcome(run).fps, outcome(run).seconds) == (100, 60)
+    found = compare.groups([RunView(run) for run in runs])
+    assert [[one.run for one in group.views] for group in found] == [runs[:2], runs[2:]]
 
 
 def fingerprinted(make_run, text):
     run = make_run()
     data = {"seeds": "test", "env_steps": 100, "score": 1.0, "scores": [1.0], "fingerprint": text}
     run.event("evaluation", data)
-    return outcome(run)
+    return RunView(run)
 
 
 def test_different_games_are_not_compared_in_silence(make_run):
-    cart = outcome(make_run(scores=[1.0]))
-    (sentence,) = compare.warnings([cart, outcome(make_run("Acrobot-v1", scores=[1.0]))])
+    cart = RunView(make_run(scores=[1.0]))
+    (sentence,) = compare.warnings([cart, RunView(make_run("Acrobot-v1", scores=[1.0]))])
     assert "different environments (Acrobot-v1, CartPole-v1)" in sentence
-    longer = outcome(make_run(scores=[1.0], config={"env": {"time_limit": 50}}))
+    longer = RunView(make_run(scores=[1.0], config={"env": {"time_limit": 50}}))
     (sentence,) = compare.warnings([cart, longer])
     assert sentence == (
         "CartPole-v1 was played on unlike terms (time_limit null / 50): scores do not compare"
     )
-    clipped = outcome(make_run(scores=[1.0], config={"reward": {"clip": 1.0}}))
+    clipped = RunView(make_run(scores=[1.0], config={"reward": {"clip": 1.0}}))
     (sentence,) = compare.warnings([cart, clipped])
     assert "was trained on unlike terms (clip null / 1), which scores leave out" in sentence
     (sentence,) = compare.warnings([fingerprinted(make_run, "a"), fingerprinted(make_run, "b")])
     assert "CartPole-v1 was set up differently" in sentence
     assert compare.warnings([cart, fingerprinted(make_run, "a")]) == []
-    more_copies = outcome(make_run(scores=[1.0], config={"env": {"count": 2}}))
+    more_copies = RunView(make_run(scores=[1.0], config={"env": {"count": 2}}))
     assert compare.warnings([cart, more_copies]) == []
-    (sentence,) = compare.warnings([cart, outcome(make_run(scores=[1.0], seeds="eval"))])
+    (sentence,) = compare.warnings([cart, RunView(make_run(scores=[1.0], seeds="eval"))])
     assert "an eval score is the best of several" in sentence
 
 
 def test_p19_sticky_games_are_not_compared_in_silence(make_run):
     def played(sticky):
         env = {"family": "tests.config.fake_family", "sticky": sticky}
-        return outcome(make_run(scores=[1.0], config={"env": env}))
+        return RunView(make_run(scores=[1.0], config={"env": env}))
 
     (sentence,) = compare.warnings([played(0.0), played(0.25), played(0.25)])
     assert "unlike terms (sticky 0 / 0.25 / 0.25): scores do not compare" in sentence
@@ -122,9 +99,9 @@ def test_older_runs_are_compared_by_what_their_settings_stand_for(make_run, edit
         edit(run, fingerprint="", facts={})
         text = (run.folder / "config.yaml").read_text()
         (run.folder / "config.yaml").write_text(text.replace("  protocol: null\n", ""))
-        return outcome(run)
+        return RunView(run)
 
-    now = outcome(make_run(scores=[1.0]))
+    now = RunView(make_run(scores=[1.0]))
     assert compare.warnings([older(), now]) == []
     (sentence,) = compare.warnings([older(time_limit=50), now])
     assert "unlike terms (time_limit 50 / null)" in sentence
@@ -136,7 +113,7 @@ def test_runs_whose_settings_nobody_understands_any_more(make_run, edit):
         edit(run, fingerprint="", facts={})
         path = run.folder / "config.yaml"
         path.write_text(path.read_text().replace("  mask: true\n", "  masks: true\n"))
-        return outcome(run)
+        return RunView(run)
 
     (sentence,) = compare.warnings([strange(50), strange(60)])
     assert "CartPole-v1 was set up differently" in sentence

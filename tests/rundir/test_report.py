@@ -117,9 +117,7 @@ def curves_of(tmp_path):
 @pytest.fixture
 def usual(make_run):
     """A run with everything a training leaves behind."""
-    run = make_run(
-        score=150.0, solved=False, reason="budget", env_steps=3000, steps_to_threshold=None
-    )
+    run = make_run(score=150.0, best=400 / 3, solved=False, reason="budget", env_steps=3000)
     write_rows(run, rows())
     for steps, scores in ((1000, [10.0, 30.0]), (2000, [100.0, 140.0, 160.0])):
         run.event("evaluation", certificate(steps, scores))

@@ -4,8 +4,8 @@ import pytest
 
 from spotter.config.overrides import merge
 from spotter.rundir import compare, trained
-from spotter.rundir.compare import outcome
 from spotter.rundir.trained import Span
+from spotter.rundir.view import RunView
 
 
 def told(*resumes, env_steps=1000):
@@ -89,15 +89,15 @@ def test_settings_of_most_env_steps():
 
 def test_compare_warns_of_a_run_that_was_mostly_trained_with_another_value(turned, make_run):
     run, other = turned(), make_run(scores=[490.0])
-    (sentence,) = compare.warnings([outcome(run), outcome(other)])
+    (sentence,) = compare.warnings([RunView(run), RunView(other)])
     assert sentence == f"{run.id} trained 30,208 of 33,280 env steps with algo.gamma=0.3"
 
 
 def test_such_a_run_is_no_other_seed(turned, make_run):
     config = {"algo": {"name": "ppo", "gamma": 0.98}}
     straight = [make_run(config=config | {"seed": seed}, scores=[490.0]) for seed in (2, 3)]
-    (group,) = compare.groups([outcome(run) for run in (turned(1), *straight)])
-    assert [one.run for one in group.outcomes] == straight
+    (group,) = compare.groups([RunView(run) for run in (turned(1), *straight)])
+    assert [one.run for one in group.views] == straight
 
 
 def test_settings_that_differ_tell_of_every_value(turned, make_run):

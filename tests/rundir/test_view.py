@@ -67,9 +67,9 @@ def test_a_view_is_of_one_moment_until_it_is_refreshed(make_run):
 
 
 def test_what_a_run_is_judged_by(make_run):
-    run = make_run(score=None, best=None)
-    view = RunView(run)
+    view = RunView(make_run(score=None, best=None))
     assert view.score is view.test is view.best is view.tested is None
+    run = make_run(best=7.0)
     scored(run, 100, [3.0, 5.0])
     scored(run, 200, [6.0, 8.0])
     view = RunView(run)

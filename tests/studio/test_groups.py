@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from spotter.rundir.history import History
 from spotter.studio import groups as compared
 from spotter.studio.groups import Curve, Group, advice, band, groups, lineage
 from tests.rundir.making import maker
@@ -150,12 +151,11 @@ def test_only_settings_that_differ_are_listed(make_run):
     assert compared.settings_that_differ(runs[:1]) == {}
 
 
-def test_outcomes_do_not_read_the_rows(make_run):
+def test_scores_of_runs_do_not_need_their_rows(make_run, monkeypatch):
     run = make_run(scores=[1.0, 3.0])
-    run.metrics_path.write_text('{"env_steps": 1, "time/fps": 5}\n')
-    (found,) = compared.outcomes([run])
-    assert found.score.mean == 2
-    assert found.fps is None
+    monkeypatch.setattr(History, "refresh", None)
+    (found,) = compared.views([run])
+    assert (found.score.mean, found.score.episodes) == (2, 2)
 
 
 def test_a_lineage_is_the_whole_family_and_nobody_else():

@@ -11,8 +11,10 @@ from spotter.cli.words import count, duration, number, to_threshold
 
 if TYPE_CHECKING:
     from spotter.intervals import Interval
-    from spotter.rundir.compare import Group, Outcome
+    from spotter.rundir.compare import Group
+    from spotter.rundir.judged import Judged
     from spotter.rundir.run import Run
+    from spotter.rundir.view import RunView
 
 _COLUMNS: Final = (
     "run", "recipe", "seed", "score", "over episodes", "on", "to threshold", "env steps",
@@ -30,16 +32,20 @@ def compare(selectors: Selectors) -> None:
     same settings to see an interval over seeds: how good the recipe is.
     """
     from spotter.rundir import compare as comparing
+    from spotter.rundir.view import RunView
 
     runs = _distinct(selectors)
-    outcomes = [comparing.outcome(run) for run in runs]
-    _echo_outcomes([_row(outcome) for outcome in outcomes])
-    for group in comparing.groups(outcomes):
+    views = [RunView(run) for run in runs]
+    _echo_outcomes([_row(view) for view in views])
+    for group in comparing.groups(views):
         echo(_over_seeds(group))
-    for warning in comparing.warnings(outcomes):
+    for warning in comparing.warnings(views):
         echo(f"note: {warning}")
-    infos = [one.info for one in outcomes]
-    differences = comparing.differing_settings([run.settings() for run in runs], infos)
+    for view in views:
+        for problem in view.problems:
+            echo(f"note: {view.id}: {problem}")
+    infos = [one.info for one in views]
+    differences = comparing.differing_settings([view.config for view in views], infos)
     if differences:
         echo("")
         rows = [[name, *values] for name, values in differences.items()]
@@ -66,21 +72,28 @@ def _distinct(selectors: list[str]) -> "list[Run]":
     return list(runs.values())
 
 
-def _row(outcome: "Outcome") -> list[str]:
-    info, score = outcome.info, outcome.score
-    steps = to_threshold(info["steps_to_threshold"], info["total_steps_to_threshold"])
+def _row(view: "RunView") -> list[str]:
+    info, score = view.info, view.score
+    steps = to_threshold(view.steps_to_threshold, view.total_steps_to_threshold)
     return [
         info["id"],
         info["address"],
         str(info["seed"]),
         number(score.mean) if score else "-",
-        f"{_half(score)} (95 %)" if score and score.half is not None else "-",
-        outcome.seeds or "-",
+        _over_episodes(score) if score else "-",
+        score.seeds if score else "-",
         steps or "-",
-        count(info["env_steps"]),
-        duration(outcome.seconds),
-        "-" if outcome.fps is None else count(round(outcome.fps)),
+        count(view.env_steps),
+        duration(view.elapsed_s),
+        "-" if view.fps is None else count(round(view.fps)),
     ]
+
+
+def _over_episodes(score: "Judged") -> str:
+    """`± 4.1 (95 %, 20)`: half the interval, and of how many episodes."""
+    if score.half is None:
+        return "-"
+    return f"± {number(score.half)} (95 %, {count(score.episodes)})"
 
 
 def _half(interval: "Interval") -> str:
@@ -88,8 +101,8 @@ def _half(interval: "Interval") -> str:
 
 
 def _over_seeds(group: "Group") -> str:
-    info = group.outcomes[0].info
-    seeds = ", ".join(map(str, sorted(outcome.info["seed"] for outcome in group.outcomes)))
+    info = group.views[0].info
+    seeds = ", ".join(map(str, sorted(view.info["seed"] for view in group.views)))
     return (
         f"{info['address']}: {number(group.score.mean)} {_half(group.score)} "
         f"(95 % over {group.score.count} seeds: {seeds})"

@@ -10,7 +10,8 @@ from spotter.cli.echo import echo, echo_json
 from spotter.cli.words import count, duration, number, plural
 
 if TYPE_CHECKING:
-    from spotter.rundir.view import Judged, RunView
+    from spotter.rundir.judged import Judged
+    from spotter.rundir.view import RunView
 
 SELECTOR: Final = "@last, @last:EnvId, @best-of:EnvId, an id or how it begins, a tag, a folder."
 EXAMPLES: Final = """\b
@@ -101,9 +102,13 @@ def _row(info: dict[str, Any]) -> tuple[str, ...]:
 
 def _listed(info: dict[str, Any]) -> str:
     """The test score; of a run without one, the best evaluation, and that it is one."""
-    if info["score"] is not None:
-        return number(info["score"])
-    return "" if info["best"] is None else f"{number(info['best'])} eval"
+    from spotter.rundir.judged import judged
+
+    found = judged(info)
+    if found is None:
+        return ""
+    half = "" if found.half is None else f" ± {number(found.half)}"
+    return f"{number(found.mean)}{half}{'' if found.seeds == 'test' else ' eval'}"
 
 
 def show_one(selector: Selector) -> None:

@@ -62,15 +62,15 @@ def section(facts: Facts) -> Section:
 
 def _ordered(facts: Facts) -> Iterator[str]:
     """Those that vary or broke; each once."""
-    named = [one.metric for one in sorted(facts.alerts, key=lambda one: urgency(one.level))]
-    broken = [key for key in facts.history.keys if facts.history.broken(key).size]
+    named = [one.metric for one in sorted(facts.view.alerts, key=lambda one: urgency(one.level))]
+    broken = [key for key in facts.view.history.keys if facts.view.history.broken(key).size]
     shown = sorted(
-        (key for key in facts.history.keys if facts.spec(key).shown),
-        key=lambda key: (facts.spec(key).priority, key),
+        (key for key in facts.view.history.keys if facts.view.spec(key).shown),
+        key=lambda key: (facts.view.spec(key).priority, key),
     )
-    rest = sorted(facts.history.keys, key=lambda key: (facts.spec(key).priority, key))
+    rest = sorted(facts.view.history.keys, key=lambda key: (facts.view.spec(key).priority, key))
     for key in dict.fromkeys(["train/score", *broken, *named, *_TELLING, *shown, *rest]):
-        known = key in facts.history and not _TOLD_ELSEWHERE.fullmatch(key)
+        known = key in facts.view.history and not _TOLD_ELSEWHERE.fullmatch(key)
         if known and (key in broken or _varies(facts, key)):
             yield key
 
@@ -80,21 +80,21 @@ def _distinct(facts: Facts, keys: list[str]) -> tuple[list[str], dict[str, list[
     seen: dict[bytes, str] = {}
     alike: dict[str, list[str]] = {}
     for key in keys:
-        first = seen.setdefault(facts.history.column(key).tobytes(), key)
+        first = seen.setdefault(facts.view.history.column(key).tobytes(), key)
         if first != key:
             alike.setdefault(first, []).append(facts.discreet.said(key, 60))
     return list(seen.values()), alike
 
 
 def _varies(facts: Facts, key: str) -> bool:
-    _, y = facts.history.curve(key)
+    _, y = facts.view.history.curve(key)
     return bool(y.size) and (bool((y != y[0]).any()) or key == "train/score")
 
 
 def _line(facts: Facts, key: str) -> str:
-    x, y = facts.history.curve(key)
+    x, y = facts.view.history.curve(key)
     found = trend(x, y)
-    meaning = _FURTHER_CLAUSES.sub("", facts.spec(key).meaning)
+    meaning = _FURTHER_CLAUSES.sub("", facts.view.spec(key).meaning)
     name = facts.discreet.said(key, 60)
     parts = [f"- {name}{f' ({meaning})' if meaning else ''}:"]
     if found is None:
@@ -122,7 +122,7 @@ def place(env_steps: float) -> str:
 
 
 def _broken(facts: Facts, key: str) -> str:
-    places = facts.history.broken(key)
+    places = facts.view.history.broken(key)
     if not places.size:
         return ""
     return f"; {plural(int(places.size), 'value')} not finite, first at {place(float(places[0]))}"

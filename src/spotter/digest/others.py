@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from spotter.digest.budget import Line, Section
-from spotter.digest.facts import Facts, settings
+from spotter.digest.facts import Facts
 from spotter.digest.settings import rank
 from spotter.display.words import count, number
 from spotter.rundir import selectors
 from spotter.rundir.compare import differing_settings
 from spotter.rundir.identity import Info
 from spotter.rundir.run import Run
+from spotter.rundir.view import RunView
+from spotter.types import UserError
 
 _DIFFERENCES: Final = 6
 
@@ -46,7 +48,7 @@ def section(facts: Facts, found: Sequence[Other]) -> Section:
 
 def _of_same_env(facts: Facts) -> list[Info]:
     """Newest first, without this one."""
-    info = facts.info
+    info = facts.view.info
     return [one for one in facts.infos if one["env"] == info["env"] and one["id"] != info["id"]]
 
 
@@ -69,7 +71,7 @@ def _line(facts: Facts, other: Other) -> str:
         f"- {said(info['id'], 60)}: {scored}{solved}, {said(info['status'], 20)}, "
         f"{count(info['env_steps'])} env steps, {said(info['algo'], 30)}, seed {info['seed']}"
     )
-    if _unlike(facts.info, info):
+    if _unlike(facts.view.info, info):
         text += "; played on other terms, scores do not compare"
     return f"{text}; {_told(facts, other.changes)}"
 
@@ -91,10 +93,18 @@ def _told(facts: Facts, changes: Mapping[str, Sequence[str]] | None) -> str:
     return f"differs: {facts.discreet.said(', '.join(parts[:_DIFFERENCES]), 240)}{rest}"
 
 
+def _settings(run: Run) -> Mapping[str, Any]:
+    """Empty if they cannot be read."""
+    try:
+        return RunView(run).config
+    except UserError:  # deleted meanwhile
+        return {}
+
+
 def _changes(facts: Facts, info: Info) -> dict[str, list[str]] | None:
-    config = settings(Run(facts.run.folder.parent / str(info["id"])))
-    if not config or not facts.config:
+    config = _settings(Run(facts.view.run.folder.parent / str(info["id"])))
+    if not config or not facts.view.config:
         return None
-    found = differing_settings([config, facts.config], [info, facts.info])
+    found = differing_settings([config, facts.view.config], [info, facts.view.info])
     found.pop("seed", None)
     return found

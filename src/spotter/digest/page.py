@@ -11,8 +11,8 @@ from spotter.digest.budget import page
 from spotter.digest.facts import gather
 from spotter.digest.others import look
 from spotter.digest.others import section as other_runs
-from spotter.rundir.history import History
 from spotter.rundir.run import Run
+from spotter.rundir.view import RunView
 from spotter.types import UserError
 
 TOKENS: Final = 4000
@@ -28,9 +28,9 @@ def digest(run: Run, *, tokens: int = TOKENS, others: int = OTHERS) -> str:
         raise UserError(
             f"{tokens} tokens are too few for a digest; give it {FEWEST_TOKENS} or more"
         )
-    history = History(run.metrics_path).refresh()
-    facts = gather(run, history)
-    diagnosis = diagnose(run, history=history, trusted=False)
+    view = RunView(run)
+    facts = gather(view)
+    diagnosis = diagnose(run, history=view.history, trusted=False)
     beside = look(facts, max(others, OTHERS))
     return page(
         [

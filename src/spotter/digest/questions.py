@@ -7,7 +7,6 @@ from spotter.digest.budget import Line, Section
 from spotter.digest.facts import Facts
 from spotter.digest.others import Other
 from spotter.display.words import count, number, plural
-from spotter.rundir import trained
 from spotter.rundir.trend import trend
 
 _GAP: Final = 0.25
@@ -32,15 +31,15 @@ def _questions(facts: Facts, others: Sequence[Other]) -> Iterator[str]:
     yield from _about_more_steps(facts)
     yield from _about_seeds(facts, others)
     yield from _about_changes(facts, others)
-    if not any((facts.run.folder / "episodes").glob("*/trace.json")):
+    if not any((facts.view.run.folder / "episodes").glob("*/trace.json")):
         yield (
             "What does it do on the screen? No episode has been captured "
-            f"(`spotter inspect {facts.info['id']}`)."
+            f"(`spotter inspect {facts.view.info['id']}`)."
         )
 
 
 def _about_ending(facts: Facts) -> Iterator[str]:
-    status = facts.info["status"]
+    status = facts.view.info["status"]
     if status == "silent":
         yield "Why did it fall silent? Its process is gone and left no reason; see run.log."
     elif status == "running":
@@ -48,20 +47,20 @@ def _about_ending(facts: Facts) -> Iterator[str]:
 
 
 def _about_score(facts: Facts) -> Iterator[str]:
-    test, best = facts.test, facts.best
-    judged = test or best
+    view = facts.view
+    judged = view.score
     if judged is None:
         yield "How good is it? It was never scored on held-out seeds (`spotter eval`)."
         return
-    if test is None:
+    if judged.seeds != "test":
         yield "Does its best evaluation hold on test seeds? It is the best of several and flatters."
-    half, threshold = judged.interval.half, judged.threshold
+    half, threshold = judged.half, view.threshold
     if half and threshold is not None and abs(judged.mean - threshold) < half:
         yield (
             f"Is it above the threshold of {number(threshold)}? {number(judged.mean)} ± "
-            f"{number(half)} over {plural(len(judged.scores), 'episode')} does not decide it."
+            f"{number(half)} over {plural(judged.episodes, 'episode')} does not decide it."
         )
-    training = facts.history.last("train/score")
+    training = facts.view.history.last("train/score")
     gap = training - judged.mean
     if abs(gap) > _GAP * max(abs(training), abs(judged.mean)):
         which = "better" if gap > 0 else "worse"
@@ -72,26 +71,26 @@ def _about_score(facts: Facts) -> Iterator[str]:
 
 
 def _about_more_steps(facts: Facts) -> Iterator[str]:
-    found = trend(*facts.history.curve("train/score"))
-    if found is None or facts.info["status"] == "running":
+    found = trend(*facts.view.history.curve("train/score"))
+    if found is None or facts.view.info["status"] == "running":
         return
-    if found.direction == "rising" and not facts.info["solved"]:
+    if found.direction == "rising" and not facts.view.info["solved"]:
         yield "Would more env steps help? The training score was still rising at the end."
     if found.direction == "falling":
         yield "What made it forget? The training score was falling at the end."
 
 
 def _about_seeds(facts: Facts, others: Sequence[Other]) -> Iterator[str]:
-    seed = facts.info["seed"]
+    seed = facts.view.info["seed"]
     if not any(other.info["seed"] != seed and other.changes == {} for other in others):
         yield "Is it luck? None of the last runs has the same settings and another seed."
 
 
 def _about_changes(facts: Facts, others: Sequence[Other]) -> Iterator[str]:
-    changed = [str(e.get("setting")) for e in facts.events if e.get("event") == "change"]
-    changed += trained.changed(facts.info)
+    by_alert = [one.setting for one in facts.view.changes if one.by_alert]
+    changed = dict.fromkeys([*by_alert, *facts.view.changed])
     if changed:
-        names = facts.discreet.said(", ".join(dict.fromkeys(changed)), 120)
+        names = facts.discreet.said(", ".join(changed), 120)
         yield f"What did changing {names} while it trained do? There is no run without it."
     last = next(iter(others), None)
     if last and last.changes and len(last.changes) > 1:

@@ -7,13 +7,18 @@ import numpy as np
 
 from spotter.config.dump import flow
 from spotter.digest.budget import Line, Section
-from spotter.digest.facts import Alert, Facts, Score
+from spotter.digest.facts import Facts
 from spotter.digest.text import WIDTH, short, spark
 from spotter.display.events import sentence
 from spotter.display.words import count, duration, number, plural, share, to_threshold
+from spotter.intervals import Interval
 from spotter.metrics.rules import urgency
-from spotter.rundir.identity import REACHED
+from spotter.rundir.alerts import Alert
+from spotter.rundir.evaluations import Score
+from spotter.rundir.judged import Judged
 from spotter.rundir.lineage import children
+from spotter.rundir.trained import pairs
+from spotter.rundir.values import whole
 
 _EVALUATIONS: Final = 12
 _HAPPENINGS: Final = 12
@@ -21,7 +26,7 @@ _RELATIVES: Final = 5
 
 
 def head(facts: Facts) -> Section:
-    info, said = facts.info, facts.discreet.said
+    info, said = facts.view.info, facts.discreet.said
     title = f"# {said(info['env'], 80)} · {said(info['algo'], 40)}: {_verdict(facts)}"
     lines = [_progress(facts), _score(facts), *_certificate(facts)]
     who = f"- Run {said(info['id'], 60)}, recipe {said(info['address'], 80)}, seed {info['seed']}"
@@ -33,59 +38,63 @@ def head(facts: Facts) -> Section:
 
 
 def _verdict(facts: Facts) -> str:
-    info = facts.info
-    status = str(info["status"])
-    if status == "finished" and info["solved"] is not None and facts.threshold is not None:
-        status = "solved" if info["solved"] else "not solved"
-    reason = facts.discreet.said(info["reason"] or "", 120)
+    view, status = facts.view, facts.view.status
+    if status == "finished" and view.solved is not None and view.threshold is not None:
+        status = "solved" if view.solved else "not solved"
+    reason = facts.discreet.said(view.info["reason"] or "", 120)
     return f"{status} ({reason})" if reason and reason != status else status
 
 
 def _progress(facts: Facts) -> str:
-    done, budget = facts.info["env_steps"], facts.budget
-    of = f" of {count(budget)} ({share(min(1.0, done / budget))})" if budget else ""
-    text = f"- Progress: {count(done)} env steps{of}, {plural(facts.history.updates, 'update')}"
-    text += f", {duration(facts.seconds)}"
-    fps = facts.history.last("time/fps")
-    if fps > 0:
-        text += f", {short(fps)} env steps/s"
-    left = facts.history.last("time/eta_s")
-    if facts.info["status"] == "running" and left >= 0:
-        text += f", about {duration(left)} left"
+    view, most = facts.view, facts.view.budget.env_steps
+    of = f" of {count(most)}" if most else ""
+    part = f" ({share(view.progress)} of the budget)" if view.progress is not None else ""
+    text = f"- Progress: {count(view.env_steps)} env steps{of}{part}"
+    text += f", {plural(view.updates, 'update')}, {duration(view.elapsed_s)}"
+    if view.fps:
+        text += f", {short(view.fps)} env steps/s"
+    if view.eta_s is not None:
+        text += f", about {duration(view.eta_s)} left"
     return text
 
 
 def _score(facts: Facts) -> str:
-    parts = []
-    if facts.test:
-        parts.append(f"test {_interval(facts.test)} over {_episodes(facts.test)}")
-    if facts.best:
-        at = count(facts.best.env_steps)
-        parts.append(f"best evaluation {_interval(facts.best)} at {at} env steps")
+    view, parts = facts.view, []
+    if view.test:
+        mode = f", {_mode(view.tested)}" if view.tested else ""
+        parts.append(f"test {_judged(view.test, 'held-out episode')}{mode}")
+    if view.best:
+        at = "" if view.best.env_steps is None else f" at {count(view.best.env_steps)} env steps"
+        parts.append(f"best evaluation {_judged(view.best, 'episode')}{at}")
+    if view.last_score is not None:
+        parts.append(f"the last weights score {number(view.last_score)}, the best are kept")
     if not parts:
         parts.append("never evaluated")
-    if facts.threshold is not None:
-        parts.append(f"solved at {number(facts.threshold)}")
-    first, training, total = (facts.info[name] for name in REACHED)
-    if first is not None:
-        parts.append(f"an evaluation reached it at {to_threshold(first, total)} env steps")
-    if training is not None:
-        parts.append(f"the training mean at {count(training)}")
+    if view.threshold is not None:
+        parts.append(f"solved at {number(view.threshold)}")
+    first = to_threshold(view.steps_to_threshold, view.total_steps_to_threshold)
+    if first:
+        parts.append(f"an evaluation reached it at {first} env steps")
+    if view.train_steps_to_threshold is not None:
+        parts.append(f"the training mean at {count(view.train_steps_to_threshold)}")
     return f"- Score: {'; '.join(parts)}"
 
 
-def _interval(found: Score) -> str:
-    half = found.interval.half
-    return number(found.mean) + ("" if half is None else f" ± {number(half)} (95 %)")
+def _judged(found: Judged, noun: str) -> str:
+    episodes = f" over {plural(found.episodes, noun)}" if found.episodes else ""
+    return f"{_interval(found.interval)}{episodes}"
 
 
-def _episodes(found: Score) -> str:
-    mode = "greedy" if found.deterministic else "sampled"
-    return f"{plural(len(found.scores), 'held-out episode')}, {mode}"
+def _interval(found: Interval) -> str:
+    return number(found.mean) + ("" if found.half is None else f" ± {number(found.half)} (95 %)")
+
+
+def _mode(found: Score) -> str:
+    return "greedy" if found.deterministic else "sampled"
 
 
 def _certificate(facts: Facts) -> Iterator[str]:
-    info, said = facts.info, facts.discreet.said
+    info, said = facts.view.info, facts.discreet.said
     versions = info["versions"]
     names = ("spotter", "torch", "gymnasium")
     parts = [f"{name} {said(versions[name], 30)}" for name in names if name in versions]
@@ -99,15 +108,16 @@ def _certificate(facts: Facts) -> Iterator[str]:
 
 def evaluations(facts: Facts) -> Section:
     """The test first, then the best, the last, the first, and the newest of the rest."""
-    scores = facts.scores
+    scores = facts.view.evaluations
     if not scores:
         text = "It has not been scored on held-out seeds."
         return Section("## Evaluations", [Line(text)], importance=70)
-    order = [facts.test, facts.best, scores[-1], scores[0], *reversed(scores)]
+    best = max((one for one in scores if not one.is_test), key=lambda one: one.mean, default=None)
+    order = [facts.view.tested, best, scores[-1], scores[0], *reversed(scores)]
     chosen = list(dict.fromkeys(id(one) for one in order if one))[:_EVALUATIONS]
     lines = [Line(_evaluation(one), chosen.index(id(one))) for one in scores if id(one) in chosen]
     more = len(scores) - len(lines)
-    curve = spark(np.array([one.mean for one in scores if one.seeds != "test"]), WIDTH)
+    curve = spark(np.array([one.mean for one in scores if one.seeds == "eval"]), WIDTH)
     intro = f"All on evaluation seeds: {curve}" if len(curve) > 2 else ""
     intro += f" {more} between those listed are not." * bool(more)
     return Section("## Evaluations", lines, what="evaluations", importance=70, intro=intro)
@@ -117,19 +127,19 @@ def _evaluation(one: Score) -> str:
     low, high = number(min(one.scores)), number(max(one.scores))
     solved = "" if one.threshold is None else ", solved" if one.solved else ", not solved"
     return (
-        f"- {count(one.env_steps)} env steps, {one.seeds} seeds: {_interval(one)}, "
+        f"- {count(one.env_steps)} env steps, {one.seeds} seeds: {_interval(one.interval)}, "
         f"{low} … {high} over {len(one.scores)}{solved}"
     )
 
 
 def alerts(facts: Facts) -> Section:
-    lines = [Line(_alert(facts, alert), urgency(alert.level)) for alert in facts.alerts]
+    lines = [Line(_alert(facts, alert), urgency(alert.level)) for alert in facts.view.alerts]
     return Section("## Alerts", lines or [Line("None fired.")], what="alerts", importance=65)
 
 
 def _alert(facts: Facts, alert: Alert) -> str:
-    said, updates = facts.discreet.said, facts.history.updates
-    part = f", {share(alert.updates / updates)} of all" if updates else ""
+    said = facts.discreet.said
+    part = "" if alert.share is None else f", {share(alert.share)} of all"
     first = "" if alert.first is None else f", first at {count(alert.first)} env steps"
     held = f"{plural(alert.updates, 'update')}{part}{first}"
     advice = f"; try: {said(alert.advice)}" if alert.advice else ""
@@ -142,33 +152,27 @@ def lineage(facts: Facts) -> Section:
 
 
 def _lineage(facts: Facts) -> Iterator[Line]:
-    said, parent = facts.discreet.said, facts.info["parent"]
+    said, parent = facts.discreet.said, facts.view.info["parent"]
     if parent:
-        at = parent.get("env_steps")
-        steps = f" at {count(at)} env steps" if isinstance(at, int) else ""
+        at = whole(parent.get("env_steps"))
+        began = "" if at is None else f" at {count(at)} env steps"
         kind = said(parent.get("kind") or "fork", 20)
-        yield Line(f"- Began with the weights of {said(parent['run'], 60)}{steps} ({kind})", 0)
-    forks = children(str(facts.info["id"]), facts.infos)
+        yield Line(f"- Began with the weights of {said(parent['run'], 60)}{began} ({kind})", 0)
+    forks = children(str(facts.view.info["id"]), facts.infos)
     if forks:
         rest = f" and {len(forks) - _RELATIVES} more" if len(forks) > _RELATIVES else ""
         yield Line(f"- Others began with its weights: {', '.join(forks[:_RELATIVES])}{rest}", 1)
-    for place, resume in enumerate(facts.info["resumes"][-_RELATIVES:]):
-        changed = _changes(facts, resume.get("changes") or {})
-        yield Line(f"- Resumed at {count(resume['env_steps'])} env steps{changed}", 9 - place)
-
-
-def _changes(facts: Facts, changes: Mapping[str, Any]) -> str:
-    parts = [
-        f"{name} {flow(pair[0])} -> {flow(pair[1])}"
-        for name, pair in changes.items()
-        if isinstance(pair, list | tuple) and len(pair) == 2
-    ]
-    return f" with {facts.discreet.said(', '.join(parts))}" if parts else ""
+    for place, resume in enumerate(facts.view.info["resumes"][-_RELATIVES:]):
+        steps = whole(resume.get("env_steps"))
+        place_of = "" if steps is None else f" at {count(steps)} env steps"
+        new = [f"{name} {flow(old)} -> {flow(now)}" for name, (old, now) in pairs(resume).items()]
+        changed = f" with {said(', '.join(new))}" if new else ""
+        yield Line(f"- Resumed{place_of}{changed}", 9 - place)
 
 
 def happenings(facts: Facts) -> Section:
     """Notes, faults and changes; the newest stay longest."""
-    told = [text for event in facts.events if (text := _happening(facts, event))]
+    told = [text for event in facts.view.events if (text := _happening(facts, event))]
     lines = [Line(f"- {text}", -place) for place, text in enumerate(told[-_HAPPENINGS:])]
     return Section("## What happened", lines, what="events", importance=20)
 

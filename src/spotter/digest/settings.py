@@ -17,16 +17,15 @@ _LONG: Final = 160
 
 def section(facts: Facts) -> Section:
     """What changed on the way, what this run changed, what its recipe sets; no defaults."""
-    usual = recipe_of(str(facts.info["address"]))
-    if not facts.config:
+    usual = recipe_of(str(facts.view.info["address"]))
+    if not facts.view.config:
         return Section(
             "## Settings", [Line("Its config.yaml cannot be read.")], importance=75, fade=4
         )
     if usual is None:
         intro = "Its recipe is not known here, so these are all of them:"
-        lines = [
-            Line(_line(facts, name, after), rank(name)) for name, after in _leaves(facts.config)
-        ]
+        leaves = _leaves(facts.view.config)
+        lines = [Line(_line(facts, name, after), rank(name)) for name, after in leaves]
     else:
         intro = "Settings that are not the defaults, and who set them:"
         lines = list(_lines(facts, usual))
@@ -45,15 +44,15 @@ def section(facts: Facts) -> Section:
 
 def _on_the_way(facts: Facts) -> Iterator[Line]:
     """Before all others: the values below are the last ones only."""
-    for name, spans in trained.changed(facts.info).items():
+    for name, spans in facts.view.changed.items():
         text = facts.discreet.said(f"{name}: {trained.words(spans)}", 2 * _LONG)
         yield Line(f"- {text} (changed when it was resumed)", rank(name) - 2000)
 
 
 def _lines(facts: Facts, usual: Resolved) -> Iterator[Line]:
     normal = usual.config.as_data()
-    known = dict(_leaves(facts.config))  # an older run lacks settings that came later
-    own = {n: pair for n, pair in difference(normal, facts.config).items() if n in known}
+    known = dict(_leaves(facts.view.config))  # an older run lacks settings that came later
+    own = {n: pair for n, pair in difference(normal, facts.view.config).items() if n in known}
     for name, (before, after) in own.items():
         line = f"{_line(facts, name, after)} (this run; the recipe has {_shown(facts, before)})"
         yield Line(line, rank(name) - 1000)

@@ -14,6 +14,7 @@ from spotter.types import UserError
 
 if TYPE_CHECKING:
     from spotter.rundir.history import History
+    from spotter.rundir.view import RunView
 
 MOST_ANSWER_TOKENS: Final = 8000
 _WAITING: Final = 4
@@ -68,6 +69,12 @@ class Desk(Access):
             while len(self._histories) > _REMEMBERED:
                 del self._histories[next(iter(self._histories))]
             return known.refresh()
+
+    def view(self, run: Run) -> "RunView":
+        """Everything there is to say about a run, as it is now."""
+        from spotter.rundir.view import RunView
+
+        return RunView(run, self.history(run))
 
     def work(self, function: str, timeout_s: float, /, **arguments: Any) -> Any:
         """Have the worker process do something that needs torch; few may wait for it at once."""

@@ -9,14 +9,17 @@ from pydantic import Field
 
 from spotter.config.catalogue import Entry, entries
 from spotter.config.overrides import COMMAND_LINE
-from spotter.mcp import goal, safe
+from spotter.mcp import safe
 from spotter.mcp.answers import Answer, clip
 from spotter.mcp.desk import Desk
 from spotter.plugins import did_you_mean, names, nearest
+from spotter.rundir import judged
 from spotter.rundir import query as queries
 from spotter.rundir.identity import REACHED, Info, seconds
+from spotter.rundir.judged import Judged
 from spotter.rundir.run import Run
 from spotter.rundir.selectors import value
+from spotter.rundir.view import RunView
 from spotter.types import UserError
 
 RUN: Final = "@last, @last:EnvId, @best-of:EnvId, an id or how it begins, or a tag."
@@ -116,15 +119,11 @@ class Look:
         infos = queries.matching(self.desk.infos(), words)
         by_score = sorted(infos, key=value, reverse=True) if best else None
         infos = by_score or _sorted(infos, sort, ascending)
-        rows = [row(info) | self._goal(info) for info in infos[:limit]]
+        rows = [row(info) for info in infos[:limit]]
         data: dict[str, Any] = {"runs": rows, "matching": len(infos)}
         if problems := self.desk.problems():
             data["unreadable"] = [clip(problem, 120) for problem in problems.values()][:5]
         return Answer(data, {"runs": "first"}, "narrow the query")
-
-    def _goal(self, info: Info) -> dict[str, Any]:
-        level = goal.glimpsed(Run(self.desk.runs / info["id"]))
-        return {} if level is None else {"threshold": level}
 
     def compare(
         self, runs: Annotated[list[str], Field(min_length=2, max_length=20, description=RUN)]
@@ -137,21 +136,21 @@ class Look:
             raise UserError("compare needs two different runs or more")
         for run in chosen:
             safe.check_readable(run, self.desk.terms.trust)
-        outcomes = [compare.outcome(run) for run in chosen]
-        trust = self.desk.terms.trust
-        data: dict[str, Any] = {"runs": [_outcome(outcome, trust) for outcome in outcomes]}
+        views = [RunView(run) for run in chosen]
+        data: dict[str, Any] = {"runs": [_outcome(view) for view in views]}
         data["over_seeds"] = [
             {
-                "recipe": group.outcomes[0].info["address"],
-                "seeds": sorted(one.info["seed"] for one in group.outcomes),
+                "recipe": group.views[0].info["address"],
+                "seeds": sorted(one.info["seed"] for one in group.views),
                 "score": group.score.mean,
                 "plus_minus": group.score.half,
             }
-            for group in compare.groups(outcomes)
+            for group in compare.groups(views)
         ]
-        data["warnings"] = compare.warnings(outcomes)
-        infos = [outcome.info for outcome in outcomes]
-        differing = compare.differing_settings([run.settings() for run in chosen], infos)
+        data["warnings"] = compare.warnings(views)
+        data["warnings"] += [f"{one.id}: {text}" for one in views for text in one.problems]
+        infos = [view.info for view in views]
+        differing = compare.differing_settings([view.config for view in views], infos)
         data["settings"] = [{"name": name, "values": v} for name, v in differing.items()]
         return Answer(data, {"settings": "first"}, "compare fewer runs")
 
@@ -255,8 +254,9 @@ def row(info: Info) -> dict[str, Any]:
         "status": state(info),
         "reason": info["reason"],
         "env_steps": info["env_steps"],
-        "score": info["score"],
-        "best_eval": info["best"],
+        **scores(judged.test(info), judged.best(info)),
+        "last_weights_eval": info["last_score"],
+        "threshold": info["threshold"],
         "solved": info["solved"],
         **{name: info[name] for name in REACHED},
         "minutes": seconds(info) / 60,
@@ -274,8 +274,18 @@ def state(info: Info) -> str:
     return "dead" if info["status"] == "silent" else str(info["status"])
 
 
-def _outcome(outcome: Any, trust: bool) -> dict[str, Any]:
-    info, score = outcome.info, outcome.score
+def scores(test: Judged | None, best: Judged | None) -> dict[str, Any]:
+    """Mean, half the 95 % interval over episodes, and how many these were, on either seeds."""
+    data: dict[str, Any] = {}
+    for name, found in (("score", test), ("best_eval", best)):
+        data[name] = found.mean if found else None
+        data[f"{name}_plus_minus_95"] = found.half if found else None
+        data[f"{name}_episodes"] = found.episodes if found and found.episodes else None
+    return data
+
+
+def _outcome(view: RunView) -> dict[str, Any]:
+    info, score = view.info, view.score
     return {
         "id": info["id"],
         "recipe": info["address"],
@@ -283,12 +293,21 @@ def _outcome(outcome: Any, trust: bool) -> dict[str, Any]:
         "status": state(info),
         "score": score.mean if score else None,
         "plus_minus_95": score.half if score else None,
-        "episodes": score.count if score else 0,
-        "held_out_seeds": outcome.seeds,
-        "threshold": goal.threshold(outcome.run, trust),
-        "solved": info["solved"],
-        **{name: info[name] for name in REACHED},
-        "env_steps": info["env_steps"],
-        "minutes": outcome.seconds / 60,
-        "fps": outcome.fps,
+        "episodes": score.episodes if score else 0,
+        "held_out_seeds": score.seeds if score else "",
+        "threshold": view.threshold,
+        "solved": view.solved,
+        **reached(view),
+        "env_steps": view.env_steps,
+        "minutes": view.elapsed_s / 60,
+        "fps": view.fps,
+    }
+
+
+def reached(view: RunView) -> dict[str, int | None]:
+    """Env steps until the threshold: by an evaluation, by the training mean, with ancestors."""
+    return {
+        "steps_to_threshold": view.steps_to_threshold,
+        "train_steps_to_threshold": view.train_steps_to_threshold,
+        "total_steps_to_threshold": view.total_steps_to_threshold,
     }

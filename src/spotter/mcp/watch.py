@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field
 
-from spotter import plugins
 from spotter.launch.local import tail
-from spotter.mcp import goal, safe
+from spotter.mcp import safe
 from spotter.mcp.alerts import Cursor, has_news, page
 from spotter.mcp.answers import Answer, as_text, clip, plain
 from spotter.mcp.desk import Desk
-from spotter.mcp.look import RUN, RunName, check_match, state
+from spotter.mcp.look import RUN, RunName, check_match, reached, scores, state
 from spotter.plugins import did_you_mean
 from spotter.rundir import checkpoints, identity, lock, process
+from spotter.rundir.alerts import Alert
 from spotter.rundir.evaluations import Score
 from spotter.rundir.run import Run
+from spotter.rundir.view import RunView
 from spotter.types import UserError
 
 if TYPE_CHECKING:
-    from spotter.metrics.spec import Catalogue
     from spotter.rundir.history import Doubles, History
 
 _SCORES: Final = ("train/score", "eval/score")
@@ -38,20 +38,23 @@ class Watch:
 
     def status(self, run: RunName = "@last") -> Answer:
         """How a run is doing: progress, time left, whether its process lives, score, alerts."""
-        chosen = self.desk.select(run)
-        info, history = chosen.info(), self.desk.history(chosen)
-        data: dict[str, Any] = {"id": chosen.id, "recipe": info["address"], "seed": info["seed"]}
-        data |= _health(self.desk, chosen, info)
-        data |= _progress(chosen, info, history)
+        view = self.desk.view(self.desk.select(run))
+        info = view.info
+        data: dict[str, Any] = {"id": view.id, "recipe": info["address"], "seed": info["seed"]}
+        data |= _health(self.desk, view)
+        data |= _progress(view)
         data["score"] = {
-            "test": info["score"],
-            "best_eval": info["best"],
-            "threshold": goal.threshold(chosen, self.desk.terms.trust),
-            "solved": info["solved"],
-            **{key: history.last(key) for key in _SCORES if key in history},
+            **scores(view.test, view.best),
+            "last_weights_eval": view.last_score,
+            "threshold": view.threshold,
+            "solved": view.solved,
+            **reached(view),
+            **{key: view.history.last(key) for key in _SCORES if key in view.history},
         }
-        data["alerts"] = _raised(chosen)
+        data["alerts"] = [_alert(alert) for alert in view.alerts]
         data |= {"tags": info["tags"], "by": info["by"], "why": clip(str(info["why"]))}
+        if view.problems:
+            data["unreadable"] = [clip(problem) for problem in view.problems]
         return Answer(data, {"alerts": "first"})
 
     def metrics(
@@ -60,21 +63,19 @@ class Watch:
         match: Annotated[str, Field(description="Only names that hold this.")] = "",
     ) -> Answer:
         """Which metrics a run has, what they mean, their unit and which way is better."""
-        chosen = self.desk.select(run)
-        history = self.desk.history(chosen)
-        catalogue = _catalogue(chosen)
-        rows = []
+        view = self.desk.view(self.desk.select(run))
+        history, rows = view.history, []
         known = _keys(history)
         for key in known:
             if match.lower() in key.lower():
-                spec = catalogue.find(key)
+                spec = view.catalogue.find(key)
                 row: dict[str, Any] = {"name": key, "last": history.last(key)}
                 if spec:
                     row |= {"about": spec.meaning, "unit": spec.unit, "better": spec.better}
                 rows.append({name: each for name, each in row.items() if each not in (None, "")})
         if known and not rows:
             check_match(match, "metric", known)
-        return Answer({"run": chosen.id, "metrics": rows}, {"metrics": "first"}, "use match")
+        return Answer({"run": view.id, "metrics": rows}, {"metrics": "first"}, "use match")
 
     def history(
         self,
@@ -187,12 +188,13 @@ class Watch:
 # --- status --------------------------------------------------------------------------------------
 
 
-def _health(desk: Desk, run: Run, info: Mapping[str, Any]) -> dict[str, Any]:
-    holder = lock.living_holder(run.folder, info)
+def _health(desk: Desk, view: RunView) -> dict[str, Any]:
+    info, folder = view.info, view.run.folder
+    holder = lock.living_holder(folder, info)
     silent_s = max(0.0, identity.age_s(info["heartbeat"]))
-    data: dict[str, Any] = {"status": state(dict(info)), "reason": info["reason"]}
+    data: dict[str, Any] = {"status": state(info), "reason": info["reason"]}
     if data["status"] == "running":
-        data["phase"] = info["phase"]
+        data["phase"] = view.phase
     if data["status"] == "dead":
         here = info["host"] == process.host()
         gone = here and not process.is_alive(info["pid"])
@@ -204,46 +206,33 @@ def _health(desk: Desk, run: Run, info: Mapping[str, Any]) -> dict[str, Any]:
         )
     elif holder:
         data |= {"pid": holder.pid, "heartbeat_s_ago": silent_s}
-        if desk.launcher.is_stopping(run.id, holder.pid):
+        if desk.launcher.is_stopping(view.id, holder.pid):
             data["stopping"] = True
     return data
 
 
-def _progress(run: Run, info: Mapping[str, Any], history: "History") -> dict[str, Any]:
-    budget = run.settings().get("budget", {})
-    steps, most = info["env_steps"], budget.get("env_steps")
-    last = history.last("env_steps")
-    steps = int(max(steps, last)) if last == last else steps
-    elapsed = identity.seconds(info)
-    fps = history.last("time/fps")
+def _progress(view: RunView) -> dict[str, Any]:
     data: dict[str, Any] = {
-        "env_steps": steps,
-        "budget": {"env_steps": most, "minutes": budget.get("minutes")},
-        "minutes": elapsed / 60,
-        "fps": fps if fps == fps else None,
+        "env_steps": view.env_steps,
+        "updates": view.updates,
+        "budget": {"env_steps": view.budget.env_steps, "minutes": view.budget.minutes},
+        "minutes": view.elapsed_s / 60,
+        "fps": view.fps,
     }
-    if info["status"] == "running":
-        left = [(most - steps) / fps] if most and fps > 0 else []
-        if budget.get("minutes"):
-            left.append(60 * budget["minutes"] - elapsed)
-        shares = [steps / most] if most else []
-        data["progress"] = min(1.0, max(shares)) if shares else None
-        data["eta_minutes"] = max(0.0, min(left) / 60) if left else None
+    if view.status == "running":
+        data["progress"] = view.progress
+        data["eta_minutes"] = None if view.eta_s is None else view.eta_s / 60
     return data
 
 
-def _raised(run: Run) -> list[dict[str, Any]]:
-    """Each alert once, sorted by id; from the events alone, for rows may be many."""
-    found = {
-        str(event.get("id")): {
-            "id": event.get("id"),
-            "level": event.get("level"),
-            "env_steps": event.get("env_steps"),
-        }
-        for event in run.events()
-        if event.get("event") == "alert"
+def _alert(alert: Alert) -> dict[str, Any]:
+    return {
+        "id": clip(alert.id, 80),
+        "level": clip(alert.level, 20),
+        "updates": alert.updates,
+        "share": alert.share,
+        "first_env_steps": alert.first,
     }
-    return [found[id] for id in sorted(found)]
 
 
 # --- curves --------------------------------------------------------------------------------------
@@ -306,16 +295,6 @@ def _worth(data: dict[str, Any]) -> int:
     from spotter.digest.text import tokens
 
     return tokens(as_text(plain(data)))
-
-
-def _catalogue(run: Run) -> "Catalogue":
-    """An algorithm that does not come with an installed package is not imported for this."""
-    from spotter.metrics import common
-    from spotter.metrics.spec import Catalogue
-
-    algo = str(run.info()["algo"])
-    known = algo in plugins.names("algos")
-    return Catalogue((*common.METRICS, *(plugins.load("algos", algo).METRICS if known else ())))
 
 
 # --- checkpoints ---------------------------------------------------------------------------------

@@ -34,30 +34,48 @@ class Alert:
     """Whether it still held in the last tenth of the updates."""
 
 
-def read(events: Iterable[Event], history: History) -> tuple[Alert, ...]:
-    raised: dict[str, Event] = {}
-    first: dict[str, int] = {}
-    counts: dict[str, Event] = {}
-    for event in events:
+class Raised:
+    """What events say about alerts, one event after the other."""
+
+    def __init__(self) -> None:
+        self.events: dict[str, Event] = {}
+        """The latest of each."""
+        self.first: dict[str, int] = {}
+        """Env steps when each was first raised."""
+        self.counts: dict[str, Event] = {}
+        """What the run itself counted when it ended."""
+
+    def add(self, event: Event) -> None:
         kind, name = event.get("event"), text(event.get("id"))
         steps = whole(event.get("env_steps"))
         if kind == "resume" and steps is not None:
-            raised = {id: each for id, each in raised.items() if first.get(id, 0) <= steps}
-            first = {id: at for id, at in first.items() if at <= steps}
-            counts = {}
+            kept = {id for id in self.events if self.first.get(id, 0) <= steps}
+            self.events = {id: each for id, each in self.events.items() if id in kept}
+            self.first = {id: at for id, at in self.first.items() if id in kept}
+            self.counts = {}
         elif kind == "alert" and name:
-            raised[name] = event
+            self.events[name] = event
             if steps is not None:
-                first.setdefault(name, steps)
+                self.first.setdefault(name, steps)
         elif kind == "alerts":
-            counts = _counts(event.get("counts"))
-    ids = sorted({*raised, *counts, *history.alerts})
-    entries = {id: counts.get(id) or raised.get(id) or {} for id in ids}
-    return tuple(_alert(id, entry, first.get(id), history) for id, entry in entries.items())
+            self.counts = _counts(event.get("counts"))
+
+    @property
+    def ids(self) -> list[str]:
+        return sorted({*self.events, *self.counts})
+
+
+def read(events: Iterable[Event], history: History) -> tuple[Alert, ...]:
+    """Each once, sorted by id; how often is counted from the rows until the run has ended."""
+    raised = Raised()
+    for event in events:
+        raised.add(event)
+    ids = sorted({*raised.ids, *history.alerts})
+    entries = {id: raised.counts.get(id) or raised.events.get(id) or {} for id in ids}
+    return tuple(_alert(id, entry, raised.first.get(id), history) for id, entry in entries.items())
 
 
 def _counts(written: Any) -> dict[str, Event]:
-    """What the run itself counted when it ended."""
     entries = written if isinstance(written, list) else []
     named = {text(each.get("id")): each for each in entries if isinstance(each, Mapping)}
     return {name: each for name, each in named.items() if name}

@@ -59,6 +59,11 @@ class Evaluations:
         """Env steps of the first weights whose evaluation reached the threshold."""
         return min((score.env_steps for score in self.scores if score.solved), default=None)
 
+    def last(self, seeds: str, mean: float | None) -> Score | None:
+        """The latest evaluation on these seeds that gave this score."""
+        alike = (score for score in reversed(self.scores) if score.seeds == seeds)
+        return next((score for score in alike if score.mean == mean), None)
+
     @property
     def threshold(self) -> float | None:
         """As the latest evaluation had it."""

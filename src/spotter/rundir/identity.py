@@ -7,14 +7,12 @@ folder was written in; everything behind trusts it.
 import getpass
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from spotter.plugins import RUNS_VARIABLE
 from spotter.rundir import evaluations, process, trust
-from spotter.rundir.evaluations import Evaluations
 from spotter.rundir.files import read_json
 from spotter.rundir.lineage import steps_before
 from spotter.rundir.lines import last_record, read_lines
@@ -129,10 +127,10 @@ def read(folder: Path) -> Info:
             "update Spotter"
         )
     _check(folder, info)
-    if info["best"] is None or "train_steps_to_threshold" not in written:
-        found = evaluations.read(read_lines(folder / "events.jsonl"))
-        info |= _of_older(folder, info, found) if "train_steps_to_threshold" not in written else {}
-        info["best"] = _best(folder, found) if info["best"] is None else info["best"]
+    if info["best"] is None:
+        info["best"] = _pointed_score(folder)
+    if not _is_complete(info, written):
+        info |= _from_events(folder, info, written)
     # a folder that was copied or renamed is a run of its own
     foreign = trust.is_foreign(folder, info)
     return info | {"id": folder.name, "tags": tags(folder), "foreign": foreign}
@@ -154,13 +152,33 @@ def _check(folder: Path, info: Mapping[str, Any]) -> None:
         raise UserError(f"{folder} is not a run: run.json is damaged ({error})") from error
 
 
-def _of_older(folder: Path, info: Info, found: Evaluations) -> Info:
-    """Older versions wrote down the steps of the training mean only, and no threshold."""
-    return {
-        "threshold": found.threshold,
-        "train_steps_to_threshold": info["steps_to_threshold"],
-        **reached(folder, info, found.steps_to_threshold),
-    }
+def _is_complete(info: Mapping[str, Any], written: Mapping[str, Any]) -> bool:
+    """Whether no older version wrote it, which left more to the events."""
+    tested = info["score"] is None or info["score_episodes"] is not None
+    ranked = info["best"] is None or info["best_episodes"] is not None
+    return tested and ranked and "train_steps_to_threshold" in written
+
+
+def _from_events(folder: Path, info: Info, written: Mapping[str, Any]) -> Info:
+    """What an older version did not write down; that of a new one stays as it is."""
+    found = evaluations.read(read_lines(folder / "events.jsonl"))
+    best, entries = info["best"], Info()
+    if "train_steps_to_threshold" not in written:  # it stood under the plain name
+        if best is None:
+            held_out = (score.mean for score in found.scores if score.seeds == "eval")
+            best = entries["best"] = max(held_out, default=None)
+        entries |= {
+            "threshold": found.threshold,
+            "train_steps_to_threshold": info["steps_to_threshold"],
+            **reached(folder, info, found.steps_to_threshold),
+        }
+    if info["score_episodes"] is None and (test := found.last("test", info["score"])):
+        entries |= {"score_interval": test.interval.half, "score_episodes": test.episodes}
+        entries |= {"score_env_steps": test.env_steps}
+    if info["best_episodes"] is None and (chosen := found.last("eval", best)):
+        entries |= {"best_interval": chosen.interval.half, "best_episodes": chosen.episodes}
+        entries |= {"best_env_steps": chosen.env_steps}
+    return entries
 
 
 def reached(folder: Path, info: Mapping[str, Any], env_steps: int | None) -> Info:
@@ -170,13 +188,13 @@ def reached(folder: Path, info: Mapping[str, Any], env_steps: int | None) -> Inf
     return {"steps_to_threshold": env_steps, "total_steps_to_threshold": total}
 
 
-def _best(folder: Path, found: Evaluations) -> float | None:
-    """Of a run that older versions wrote, or whose evaluated weights were not saved."""
-    with suppress(OSError, ValueError):
+def _pointed_score(folder: Path) -> float | None:
+    """Of the best checkpoint: older versions told run.json only at the end."""
+    try:
         written = read_json(folder / "checkpoints" / "best.json")
-        if written.get("seeds") == "eval" and (score := number(written.get("score"))) is not None:
-            return score
-    return max((score.mean for score in found.scores if score.seeds == "eval"), default=None)
+    except (OSError, ValueError):
+        return None
+    return number(written.get("score")) if written.get("seeds") == "eval" else None
 
 
 def tags(folder: Path) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Final
 
 from spotter.plugins import did_you_mean
 from spotter.rundir.identity import Info, home
+from spotter.rundir.judged import judged
 from spotter.types import UserError
 
 FORMS: Final = "@last, @last:<env>, @best-of:<env>, an id or how it begins, a tag, or a folder"
@@ -60,8 +61,8 @@ def _by_word(selector: str, infos: Sequence[Info]) -> str:
 
 def value(info: Info) -> float:
     """What a run is judged by: its test score, else the best of its evaluations."""
-    score = info["best"] if info["score"] is None else info["score"]
-    return -math.inf if score is None or math.isnan(score) else float(score)
+    found = judged(info)
+    return -math.inf if found is None else found.mean
 
 
 def _rank(info: Info) -> tuple[float, bool, float]:

@@ -5,56 +5,26 @@ them reads or computes these numbers itself. It reads when asked and never twice
 new one. What cannot be read is left out and named in `problems`. No torch, no environments.
 """
 
-import math
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
-from spotter import plugins
-from spotter.intervals import Interval
-from spotter.metrics import common
 from spotter.metrics.spec import Catalogue, MetricSpec
-from spotter.rundir import alerts, checkpoints, evaluations, identity, lineage, trained
+from spotter.rundir import alerts, checkpoints, evaluations, identity, judged, lineage, trained
 from spotter.rundir.alerts import Alert
+from spotter.rundir.catalogue import catalogue
 from spotter.rundir.checkpoints import Checkpoint
 from spotter.rundir.evaluations import Evaluations, Score
 from spotter.rundir.history import History
 from spotter.rundir.identity import Info
+from spotter.rundir.judged import Judged
 from spotter.rundir.lines import last_record, read_lines
 from spotter.rundir.run import Run
 from spotter.rundir.values import finite, text, whole
 from spotter.types import UserError
 
 Event = Mapping[str, Any]
-
-_ABOUT: Final = ("interval", "episodes", "env_steps")
-"""What run.json says about a score beside its mean."""
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A score a run is judged by: of which weights, over how many episodes of which seeds."""
-
-    seeds: str
-    """`test`, or `eval` where only evaluations chose the weights; the best of many flatters."""
-    interval: Interval
-    env_steps: int | None
-    """Of the weights; None in older runs."""
-
-    @property
-    def mean(self) -> float:
-        return self.interval.mean
-
-    @property
-    def half(self) -> float | None:
-        """Of the 95 % confidence interval over episodes."""
-        return self.interval.half
-
-    @property
-    def episodes(self) -> int:
-        return self.interval.count
 
 
 @dataclass(frozen=True)
@@ -74,6 +44,8 @@ class Change:
     after: Any
     env_steps: int | None
     why: str
+    by_alert: bool
+    """Whether an alert asked for it; otherwise a resume."""
 
 
 class RunView:
@@ -122,15 +94,8 @@ class RunView:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """What its metrics mean. No module is imported for it that only this run names."""
-        algo = text(self.info["algo"])
-        own: tuple[MetricSpec, ...] = ()
-        if algo in plugins.names("algos") or algo in sys.modules:
-            try:
-                own = tuple(plugins.load("algos", algo).METRICS)
-            except (UserError, ImportError, AttributeError, TypeError):
-                own = ()
-        return Catalogue((*common.METRICS, *own))
+        """What its metrics mean."""
+        return catalogue([text(self.info["algo"])])
 
     def spec(self, key: str) -> MetricSpec:
         return self.catalogue.find(key) or MetricSpec(key, "")
@@ -193,26 +158,20 @@ class RunView:
         """What it does at the moment: training, evaluating …; empty where its process is gone."""
         return "" if self.status in ("silent", "failed") else text(self.info["phase"])
 
-    @cached_property
+    @property
     def fps(self) -> float | None:
         """Env steps per second of collecting and learning, over the whole run."""
-        steps, seconds = self._last("env_steps"), self._last("time/train_s")
-        # older versions wrote down the speed of the last updates only
-        return steps / seconds if steps and seconds else self._last("time/fps")
+        return fps_of(self.last_row)
 
-    @cached_property
+    @property
     def wall_fps(self) -> float | None:
         """Env steps per second of everything: evaluation, saving and waiting included."""
-        return self._last("time/wall_fps")
+        return _positive(self.last_row, "time/wall_fps")
 
-    @cached_property
+    @property
     def eta_s(self) -> float | None:
-        """Seconds until its budget is spent; None unless it trains."""
-        return self._last("time/eta_s") if self.status == "running" else None
-
-    def _last(self, key: str) -> float | None:
-        value = self.history.last(key)
-        return value if math.isfinite(value) and value >= 0 else None
+        """Seconds until its end, evaluations and test included; None unless it trains."""
+        return _positive(self.last_row, "time/eta_s") if self.status == "running" else None
 
     # --- scores ----------------------------------------------------------------------------------
 
@@ -239,23 +198,19 @@ class RunView:
         return solved if isinstance(solved, bool) else None
 
     @cached_property
-    def tested(self) -> Score | None:
-        """The evaluation on test seeds that its score is from."""
-        mean = self._written("score")
-        tests = [score for score in self.evaluations if score.is_test and score.mean == mean]
-        return tests[-1] if tests else None
+    def test(self) -> Judged | None:
+        """Of the weights it keeps, on test seeds."""
+        return judged.test(self.info)
 
     @cached_property
-    def test(self) -> Judged | None:
-        """On test seeds."""
-        return self._judged("test", "score", self.tested)
+    def tested(self) -> Score | None:
+        """The evaluation on test seeds that its score is from."""
+        return self._evaluations.last("test", self.info["score"])
 
     @cached_property
     def best(self) -> Judged | None:
-        """Of the weights that evaluations chose."""
-        mean = self._written("best")
-        found = [s for s in self.evaluations if s.seeds == "eval" and s.mean == mean]
-        return self._judged("eval", "best", found[0] if found else None)
+        """Of the weights it keeps, on the seeds they were chosen by."""
+        return judged.best(self.info)
 
     @property
     def score(self) -> Judged | None:
@@ -265,22 +220,13 @@ class RunView:
     @property
     def last_score(self) -> float | None:
         """Evaluation score of its last weights, where these are not the ones it keeps."""
-        return finite(self.info.get("last_score"))
+        return finite(self.info["last_score"])
 
-    def _written(self, name: str) -> float | None:
-        """Of run.json; not every number there can be compared."""
-        value = self.info[name]
-        return None if value is None or math.isnan(value) else float(value)
-
-    def _judged(self, seeds: str, name: str, found: Score | None) -> Judged | None:
-        mean = self._written(name)
-        if mean is None:
-            return None
-        half, episodes, at = (self.info.get(f"{name}_{of}") for of in _ABOUT)
-        if episodes is None and found:  # older versions wrote down the mean only
-            half, episodes, at = found.interval.half, found.episodes, found.env_steps
-        over = Interval(mean, finite(half), whole(episodes) or 0)
-        return Judged(seeds, over, whole(at))
+    @property
+    def fingerprint(self) -> str:
+        """Of the game its score was played in; empty if it was never scored."""
+        scored = self.tested or (self.evaluations[-1] if self.evaluations else None)
+        return scored.fingerprint if scored else ""
 
     @property
     def steps_to_threshold(self) -> int | None:
@@ -326,12 +272,24 @@ class RunView:
         return lineage.steps_before(self.run.folder.parent, self.parent)
 
 
+def fps_of(row: Mapping[str, Any]) -> float | None:
+    """Env steps per second of collecting and learning up to a row, over the whole run."""
+    steps, seconds = _positive(row, "env_steps"), _positive(row, "time/train_s")
+    # older versions wrote down the speed of the last updates only
+    return steps / seconds if steps and seconds else _positive(row, "time/fps")
+
+
+def _positive(row: Mapping[str, Any], key: str) -> float | None:
+    value = finite(row.get(key))
+    return value if value is not None and value >= 0 else None
+
+
 def _changes(events: Iterable[Event]) -> Iterator[Change]:
     for event in events:
         steps, why = whole(event.get("env_steps")), text(event.get("why"))
         if event.get("event") == "change":
             name = text(event.get("setting"))
-            yield Change(name, event.get("before"), event.get("after"), steps, why)
+            yield Change(name, event.get("before"), event.get("after"), steps, why, True)
         elif event.get("event") == "resume":
             for name, (before, after) in trained.pairs(event).items():
-                yield Change(name, before, after, steps, why)
+                yield Change(name, before, after, steps, why, False)

@@ -9,15 +9,12 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from spotter import plugins
-from spotter.metrics import common
-from spotter.metrics.spec import Catalogue, MetricSpec
+from spotter.metrics.spec import Catalogue
 from spotter.rundir.history import Doubles, History, downsample, smooth
 from spotter.studio import human, theme
 from spotter.studio.series import pairs
 from spotter.studio.zoom import Window, evenly, thinned
 from spotter.traces.human import Baseline
-from spotter.types import UserError
 
 Kind = Literal["lines", "scaled", "shares"]
 Options = dict[str, Any]
@@ -89,15 +86,6 @@ class View:
     """Of smoothing: 0 is none."""
     window: Window | None = None
     """Where on the axis; everything if None."""
-
-
-def catalogue(algo: str) -> Catalogue:
-    """An algorithm that is not installed here leaves its own metrics undescribed."""
-    try:
-        own: Sequence[MetricSpec] = plugins.load("algos", algo).METRICS
-    except (UserError, ImportError, AttributeError):
-        own = ()
-    return Catalogue((*common.METRICS, *own))
 
 
 def groups(

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from spotter import plugins
-from spotter.metrics import common
-from spotter.metrics.spec import Catalogue, MetricSpec
+from spotter.metrics.spec import Catalogue
+from spotter.rundir.catalogue import catalogue
 from spotter.rundir.history import Doubles
 from spotter.rundir.identity import Info
 from spotter.rundir.run import Run
@@ -18,7 +17,6 @@ from spotter.studio.compare_rows import Rows, Shelf
 from spotter.studio.groups import Band, Curve, Group, Kin, Middle, band
 from spotter.studio.zoom import Window, thinned
 from spotter.traces.human import Baseline, baselines
-from spotter.types import UserError
 
 USUAL: Final = "train/score"
 _FIRST: Final = (USUAL, "eval/score", "train/reward", "train/length")
@@ -63,15 +61,9 @@ def read(shelf: Shelf, runs: Sequence[Run], metric: str) -> Curves:
     return curves
 
 
-def catalogue(runs: Sequence[Run]) -> Catalogue:
-    """What the metrics of these runs mean; an algorithm that is not installed says nothing."""
-    own: dict[str, MetricSpec] = {spec.key: spec for spec in common.METRICS}
-    for algo in {str(run.info()["algo"]) for run in runs}:
-        try:
-            own |= {spec.key: spec for spec in plugins.load("algos", algo).METRICS}
-        except (UserError, ImportError, AttributeError):
-            continue
-    return Catalogue(own.values())
+def catalogue_of(runs: Sequence[Run]) -> Catalogue:
+    """What the metrics of these runs mean."""
+    return catalogue(sorted({str(run.info()["algo"]) for run in runs}))
 
 
 # --- curves --------------------------------------------------------------------------------------

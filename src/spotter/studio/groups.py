@@ -17,6 +17,7 @@ from spotter.config.dump import flow
 from spotter.rundir import compare
 from spotter.rundir.identity import Info
 from spotter.rundir.run import Run
+from spotter.rundir.view import RunView
 from spotter.types import UserError
 
 FEWEST_SEEDS: Final = 3
@@ -199,15 +200,12 @@ def _interval(table: Doubles, middle: Middle) -> tuple[Doubles, Doubles]:
 # --- what differs, and where runs come from ------------------------------------------------------
 
 
-class _Quick(Run):
-    """A run whose rows are not read: nobody asks for its speed here."""
-
-    def metrics(self) -> Iterator[dict[str, Any]]:
-        return iter(())
-
-
-def outcomes(runs: Sequence[Run]) -> list[compare.Outcome]:
-    return [compare.outcome(_Quick(run.folder)) for run in runs]
+def views(runs: Sequence[Run]) -> list[RunView]:
+    """What became of each, read here and now: pages are drawn in another thread."""
+    found = [RunView(run) for run in runs]
+    for view in found:
+        view.score, view.evaluations, view.config  # noqa: B018
+    return found
 
 
 def settings_that_differ(runs: Sequence[Run]) -> dict[str, list[str]]:

@@ -1,5 +1,6 @@
 """The head of a run page: who the run is, how it is doing, and what can be done with it."""
 
+import math
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
@@ -7,9 +8,9 @@ from urllib.parse import quote
 
 from nicegui import ui
 
-from spotter.display.words import amount, count, duration, score
-from spotter.rundir import identity
+from spotter.display.words import amount, count, duration, number, plural, score, to_threshold
 from spotter.rundir.identity import Info
+from spotter.rundir.view import RunView
 from spotter.studio import starting, theme, told
 from spotter.studio.context import Context
 from spotter.studio.panels import plain
@@ -35,7 +36,7 @@ class Head:
         refresh: Callable[[], Awaitable[None]],
     ) -> None:
         self._context = context
-        info = now.info
+        info = now.view.info
         with ui.element("div").classes("w-full studio-stack") as self._box:
             with ui.element("div").classes("studio-row"):
                 theme.heading(info["address"], 1)
@@ -79,13 +80,13 @@ class Head:
         ui.link("Report", f"/report/{id}", new_tab=True).classes("studio-action")
 
     def show(self, now: Now) -> None:
-        info, living = now.info, now.is_living
+        info, living = now.view.info, now.is_living
         stopping = living and self._context.launcher.is_stopping(info["id"], info["pid"])
         word = "stopping" if stopping else str(info["status"])
-        doing = info["phase"] if word == "running" and info["phase"] != "training" else ""
+        doing = now.view.phase if word == "running" and now.view.phase != "training" else ""
         self._status.text = f"{word}: {doing}" if doing else word
         self._status.classes(replace=f"studio-status studio-status-{plain(word)}")
-        self._solved.visible = bool(info["solved"])
+        self._solved.visible = bool(now.view.solved)
         self._sentence.text = " · ".join(_sentences(info))
         self._tags.show(info["tags"])
         self._failure.text = told.failure(now)
@@ -111,23 +112,24 @@ def _sentences(info: Info) -> list[str]:
 
 
 def _facts(now: Now) -> dict[str, str]:
-    info, history = now.info, now.history
-    steps = max(info["env_steps"], int(_or_zero(history.last("env_steps"))))
+    view = now.view
+    training = view.history.last("train/score")
+    reached = to_threshold(view.steps_to_threshold, view.total_steps_to_threshold)
     return {
-        "score": " ".join(told.score_text(info)).strip() or "–",
-        "training score": _number(history.last("train/score"), score),
-        "env steps": amount(steps, 0),
-        "time": duration(identity.seconds(info)),
-        "fps": _number(history.last("time/fps"), lambda fps: f"{fps:,.0f}"),
-        "seed": str(info["seed"]),
-        "alerts": str(len(now.alerts)),
-        "updates": count(history.rows),
+        "score": _score(view) or "–",
+        "threshold": "–" if view.threshold is None else number(view.threshold),
+        "steps to threshold": reached or "–",
+        "training score": score(training) if math.isfinite(training) else "–",
+        "env steps": amount(view.env_steps, 0),
+        "time": duration(view.elapsed_s),
+        "fps": "–" if view.fps is None else f"{view.fps:,.0f}",
+        "seed": str(view.info["seed"]),
+        "alerts": str(len(view.alerts)),
+        "updates": count(view.updates),
     }
 
 
-def _number(value: float, words: Callable[[float], str]) -> str:
-    return words(value) if abs(value) < float("inf") else "–"
-
-
-def _or_zero(value: float) -> float:
-    return value if abs(value) < float("inf") else 0.0
+def _score(view: RunView) -> str:
+    episodes = view.score.episodes if view.score else 0
+    over = f"over {plural(episodes, 'episode')}" if episodes else ""
+    return " ".join(filter(None, (*told.score_text(view.score), over)))

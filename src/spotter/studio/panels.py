@@ -11,11 +11,13 @@ from urllib.parse import quote
 
 from nicegui import ui
 
-from spotter.display.words import count
+from spotter.display.words import count, plural, share
 from spotter.rundir import checkpoints
+from spotter.rundir.alerts import Alert
 from spotter.rundir.checkpoints import Checkpoint
 from spotter.rundir.report.reproduce import Change
 from spotter.rundir.run import Run
+from spotter.rundir.view import RunView
 from spotter.studio import theme, told
 from spotter.studio.context import Context
 
@@ -28,14 +30,25 @@ class Panel:
     draw: Callable[[Run, Any], None]
 
 
-def _draw_alerts(run: Run, found: Sequence[told.Warned]) -> None:
+def _read_alerts(context: Context, run: Run) -> Sequence[Alert]:
+    return RunView(run, context.histories.of(run)).alerts
+
+
+def _draw_alerts(run: Run, found: Sequence[Alert]) -> None:
     if not found:
         theme.empty("No alerts", "Nothing looked wrong in this run.")
     for alert in found:
         with ui.element("div").classes(f"studio-alert studio-alert-{plain(alert.level)}"):
             theme.heading(f"{alert.id} · {alert.level}", 3)
-            ui.label(f"{alert.saw}, first after {count(alert.env_steps)} env steps")
+            ui.label(f"{alert.saw}; {', '.join(_often(alert))}")
             ui.label(alert.advice).classes("quiet")
+
+
+def _often(alert: Alert) -> Iterator[str]:
+    held = plural(alert.updates, "update")
+    yield held if alert.share is None else f"{held}, {share(alert.share)} of all"
+    if alert.first is not None:
+        yield f"first at {count(alert.first)} env steps"
 
 
 def _draw_films(run: Run, found: Sequence[told.Film]) -> None:
@@ -99,7 +112,7 @@ def _draw_config(run: Run, found: Settled) -> None:
 
 
 PANELS: Final = {
-    "Alerts": Panel(lambda _, run: told.alerts(run), _draw_alerts),
+    "Alerts": Panel(_read_alerts, _draw_alerts),
     "Videos": Panel(lambda _, run: told.films(run), _draw_films),
     "Checkpoints": Panel(lambda _, run: checkpoints.read(run.folder), _draw_checkpoints),
     "Config": Panel(_read_config, _draw_config),

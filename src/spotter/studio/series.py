@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import orjson
 
+from spotter.rundir.alerts import Raised
+from spotter.rundir.files import line_object
 from spotter.rundir.history import Doubles, History, downsample
 from spotter.rundir.lines import Tail
 from spotter.rundir.run import Run
+from spotter.rundir.view import fps_of
 
 SCORE: Final = "train/score"
 AXES: Final = {
@@ -26,8 +28,7 @@ AXES: Final = {
 _REMEMBERED: Final = 32
 """Whole histories kept in memory; a run of 5,000 updates takes 3 MB."""
 _SCORES: Final = re.compile(rb'"train/score": ?([-0-9.eE+]+)')
-_FPS: Final = re.compile(rb'"time/fps": ?([-0-9.eE+]+)')
-_ALERT: Final = b'"event": "alert"'
+_ABOUT_ALERTS: Final = re.compile(rb'"event": ?"(?:alerts?|resume)"')
 
 
 class Histories:
@@ -69,7 +70,7 @@ class _Glances:
         self._rows, self._events = Tail(run.metrics_path), Tail(run.events_path)
         self._scores: array[float] = array("d")
         self._fps: float | None = None
-        self._alerts: dict[str, None] = {}
+        self._alerts = Raised()
 
     def refresh(self) -> Glance:
         again, blocks = self._rows.read()
@@ -77,30 +78,22 @@ class _Glances:
             self._scores, self._fps = array("d"), None
         for block in blocks:
             self._scores.extend(_floats(_SCORES.findall(block)))
-            for fps in _floats(_FPS.findall(block[block.rfind(b'"time/fps"') :])):
-                self._fps = fps
+            row = line_object(block[block.rfind(b"\n", 0, -1) + 1 :])
+            self._fps = self._fps if row is None else fps_of(row)
         again, blocks = self._events.read()
         if again:
-            self._alerts = {}
+            self._alerts = Raised()
         for block in blocks:
             for line in block.splitlines():
-                if _ALERT in line:
-                    self._alerts |= _alert_id(line)
-        return Glance(np.array(self._scores), self._fps, tuple(self._alerts))
+                if _ABOUT_ALERTS.search(line) and (event := line_object(line)):
+                    self._alerts.add(event)
+        return Glance(np.array(self._scores), self._fps, tuple(self._alerts.ids))
 
 
 def _floats(found: list[bytes]) -> Iterator[float]:
     for text in found:
         with suppress(ValueError):
             yield float(text)
-
-
-def _alert_id(line: bytes) -> dict[str, None]:
-    with suppress(ValueError):
-        event = orjson.loads(line)
-        if isinstance(event, dict) and event.get("event") == "alert":
-            return {str(event.get("id", "?")): None}
-    return {}
 
 
 def pairs(x: Doubles, y: Doubles) -> list[list[float]]:

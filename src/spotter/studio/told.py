@@ -5,20 +5,20 @@ certificates, films, alerts. Read from the run folder alone; no page, no torch.
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
 from spotter.config import Resolved, RunConfig, resolve, tree, validate
 from spotter.config.dump import flow
-from spotter.display.words import count, plus_minus, score
-from spotter.rundir import selectors
+from spotter.display.words import count, plus_minus
 from spotter.rundir.access import is_name
 from spotter.rundir.evaluations import Score
 from spotter.rundir.files import read_json
-from spotter.rundir.history import History
-from spotter.rundir.identity import Info
+from spotter.rundir.judged import Judged
 from spotter.rundir.report import reproduce
 from spotter.rundir.run import Run
+from spotter.rundir.view import RunView
 from spotter.studio.context import Context
 from spotter.traces import format as traces
 from spotter.traces.human import Baseline, baselines
@@ -32,10 +32,8 @@ _LABEL: Final = 40  # letters of a setting and its value beside a mark
 class Now:
     """What the files say at one moment; read in a thread."""
 
-    info: Info
-    history: History
+    view: RunView
     version: int
-    alerts: "list[Warned]"
     changes: "list[Retuned]"
     people: list[Baseline]
     has_checkpoint: bool
@@ -43,19 +41,18 @@ class Now:
 
     @property
     def is_living(self) -> bool:
-        return bool(self.info["status"] == "running")
+        return self.view.status == "running"
 
 
 def read(context: Context, id: str) -> Now:
     """Everything the page follows, as it is now."""
     run = context.run_of(id)
-    history = context.histories.of(run)
+    view = RunView(run, context.histories.of(run))
+    view.alerts, view.score  # noqa: B018  # here, in this thread
     return Now(
-        run.info(),
-        history,
-        history.version,
-        alerts(run),
-        changes(run),
+        view,
+        view.history.version,
+        changes(view),
         baselines([run]),
         has_checkpoint(run),
         bool(traces.listing(run)),
@@ -75,22 +72,20 @@ def no_checkpoint(status: str) -> str:
 
 def failure(now: Now) -> str:
     """What a failed run died of, in one sentence; empty for others."""
-    info = now.info
-    if info["status"] != "failed":
+    view = now.view
+    if view.status != "failed":
         return ""
-    steps = max(info["env_steps"], int(now.history.last("env_steps")) if now.history.rows else 0)
-    when = f"after {count(steps)} env steps" if now.history.rows else "before its first update"
+    when = f"after {count(view.env_steps)} env steps" if view.updates else "before its first update"
     # a user's mistake is a sentence already; of any other error its kind is half of what is known
-    why = str(info["reason"] or "it did not say why").removeprefix(_USER_ERROR)
+    why = str(view.info["reason"] or "it did not say why").removeprefix(_USER_ERROR)
     return f"This run failed {when}: {why}"
 
 
-def score_text(info: Info) -> tuple[str, str]:
-    """The score and its mark: `eval` where there is no test score, only a best evaluation."""
-    value = selectors.value(info)
-    if not math.isfinite(value):
+def score_text(found: Judged | None) -> tuple[str, str]:
+    """The score ± its interval, and its mark: `eval` where there is no test score."""
+    if found is None or not math.isfinite(found.mean):
         return "", ""
-    return score(value), "eval" if info["score"] is None else ""
+    return plus_minus(found.mean, found.half), "" if found.seeds == "test" else "eval"
 
 
 @dataclass(frozen=True)
@@ -208,32 +203,6 @@ def _of_film(name: str, written: Mapping[str, Any]) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Warned:
-    """An alert, what it saw and what to try."""
-
-    id: str
-    metric: str
-    level: str
-    saw: str
-    advice: str
-    env_steps: int
-
-
-def alerts(run: Run) -> list[Warned]:
-    """Each once, when it was first raised; sorted by id."""
-    found: dict[str, Warned] = {}
-    for event in run.events():
-        if event.get("event") == "alert":
-            id, metric, level, saw, advice = (
-                str(event.get(key, "")) for key in ("id", "metric", "level", "saw", "advice")
-            )
-            written = event.get("env_steps")
-            steps = written if isinstance(written, int) else 0
-            found.setdefault(id, Warned(id, metric, level, saw, advice, steps))
-    return [found[id] for id in sorted(found)]
-
-
-@dataclass(frozen=True)
 class Retuned:
     """Settings that changed while the run was trained, or when it was resumed."""
 
@@ -241,19 +210,12 @@ class Retuned:
     text: str
 
 
-def changes(run: Run) -> list[Retuned]:
+def changes(view: RunView) -> list[Retuned]:
     """In the order they happened; older runs did not say where an intervention did it."""
     found = []
-    for event in run.events():
-        values: Mapping[str, Any] = {}
-        if event.get("event") == "change":
-            values = {str(event.get("setting")): event.get("after")}
-        elif event.get("event") == "resume" and isinstance(event.get("changes"), dict):
-            pairs = event["changes"].items()
-            values = {name: pair[1] for name, pair in pairs if isinstance(pair, list) and pair[1:]}
-        steps = event.get("env_steps")
-        if values and isinstance(steps, int):
-            told = [f"{name} = {flow(value)}" for name, value in values.items()]
+    for (steps, _), group in groupby(view.changes, key=lambda one: (one.env_steps, one.by_alert)):
+        if steps is not None:
+            told = [f"{change.setting} = {flow(change.after)}" for change in group]
             rest = f", {len(told) - 1} more" if len(told) > 1 else ""
             first = told[0] if len(told[0]) <= _LABEL else f"{told[0][: _LABEL - 1]}…"
             found.append(Retuned(steps, f"{first}{rest}"))

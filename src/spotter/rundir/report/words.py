@@ -25,9 +25,10 @@ from spotter.metrics.alerts import PAGE
 from spotter.metrics.rules import urgency
 from spotter.rundir.alerts import Alert
 from spotter.rundir.evaluations import Score
+from spotter.rundir.judged import Judged
 from spotter.rundir.report.curves import AXES
 from spotter.rundir.report.facts import Facts
-from spotter.rundir.view import Judged, RunView
+from spotter.rundir.view import RunView
 
 OVER_EPISODES: Final = (
     "± is half the 95 % confidence interval of the mean over the episodes of this one run; it says "

@@ -11,11 +11,12 @@ from urllib.parse import urlencode
 
 from nicegui import ui
 
-from spotter.display.words import score, to_threshold
+from spotter.display.words import plus_minus, score, to_threshold
 from spotter.intervals import interval
 from spotter.metrics.spec import MetricSpec
-from spotter.rundir.compare import Outcome, warnings
+from spotter.rundir.compare import warnings
 from spotter.rundir.identity import Info
+from spotter.rundir.view import RunView
 from spotter.studio import compare_charts, groups, theme
 from spotter.studio.compare_rows import Shelf
 from spotter.studio.context import Context
@@ -131,10 +132,10 @@ class _Page:
         return await asyncio.to_thread(compare_charts.read, self.shelf, self.runs, self.metric)
 
     async def _sections(self, curves: compare_charts.Curves, infos: Sequence[Info]) -> None:
-        outcomes = await asyncio.to_thread(groups.outcomes, self.runs)
+        views = await asyncio.to_thread(groups.views, self.runs)
         self.warned = ui.column().classes("w-full gap-2 compare-warnings")
         with self.warned:
-            for text in warnings(outcomes) if len(outcomes) > 1 else ():
+            for text in warnings(views) if len(views) > 1 else ():
                 ui.label(text[:1].upper() + text[1:] + ".").classes("studio-notice")
         with theme.card():
             self._controls(curves)
@@ -145,14 +146,14 @@ class _Page:
             ui.label(HINT).classes("studio-chart-about")
             self.advised = ui.column().classes("w-full gap-1 compare-advice")
             self._say(curves)
-        _scores(self.grouped, outcomes)
+        _scores(self.grouped, views)
         await self._differences()
         _family(self.ids, infos)
-        if any(outcome.info["status"] == "running" for outcome in outcomes):
+        if any(view.status == "running" for view in views):
             ui.timer(_REFRESH_S, self._refresh)
 
     def _controls(self, curves: compare_charts.Curves) -> None:
-        catalogue = compare_charts.catalogue(self.runs)
+        catalogue = compare_charts.catalogue_of(self.runs)
         names = {key: _metric(key, catalogue.find(key)) for key in curves.keys}
         if self.metric not in names:
             names = {self.metric: self.metric, **names}
@@ -199,7 +200,7 @@ class _Page:
         return curves.version, self.metric, self.middle, self.together, self.zoom.window
 
     def _say(self, curves: compare_charts.Curves) -> None:
-        spec = compare_charts.catalogue(self.runs).find(self.metric)
+        spec = compare_charts.catalogue_of(self.runs).find(self.metric)
         self.about.set_text(_about(self.metric, spec, self.grouped, self.middle))
         self.advised.clear()
         with self.advised:
@@ -243,9 +244,9 @@ def _about(metric: str, spec: MetricSpec | None, shown: Sequence[Group], middle:
     return meaning
 
 
-def _scores(shown: Sequence[Group], outcomes: Sequence[Outcome]) -> None:
+def _scores(shown: Sequence[Group], views: Sequence[RunView]) -> None:
     """A line per run, and one per group of seeds."""
-    by_run = {one.run.folder: one for one in outcomes}
+    by_run = {one.run.folder: one for one in views}
     rows: list[list[str]] = []
     for group in shown:
         found = [by_run[run.folder] for run in group.runs]
@@ -266,14 +267,18 @@ def _scores(shown: Sequence[Group], outcomes: Sequence[Outcome]) -> None:
         ).classes("studio-chart-about")
 
 
-def _outcome(one: Outcome, label: str) -> list[str]:
+def _outcome(one: RunView, label: str) -> list[str]:
     found = one.score
-    half = "" if found is None or found.half is None else f"± {score(found.half)}"
-    steps = to_threshold(one.info["steps_to_threshold"], one.info["total_steps_to_threshold"])
+    half = ""
+    if found is not None and found.half is not None:
+        half = (
+            f"{plus_minus(found.mean, found.half).partition(' ')[2]} over {found.episodes} episodes"
+        )
+    steps = to_threshold(one.steps_to_threshold, one.total_steps_to_threshold)
     return [
         "" if label == one.run.id else label.removeprefix(one.run.id).strip(),
         one.run.id, str(one.info["seed"]), score(found.mean) if found else "not scored yet",
-        half, f"{one.seeds} seeds" if one.seeds else "", steps,
+        half, f"{found.seeds} seeds" if found else "", steps,
     ]  # fmt: skip
 
 

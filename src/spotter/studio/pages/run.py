@@ -70,10 +70,11 @@ class _Page:
         if self._head.is_gone:
             return
         now = self._now
-        stopping = self._context.launcher.is_stopping(now.info["id"], now.info["pid"])
+        info = now.view.info
+        stopping = self._context.launcher.is_stopping(info["id"], info["pid"])
         policy = (now.has_checkpoint, now.has_episodes)
-        marks = (len(now.alerts), len(now.changes))
-        seen = (now.info, now.version, marks, now.people, policy, stopping)
+        marks = (len(now.view.alerts), len(now.changes))
+        seen = (info, now.version, marks, now.people, policy, stopping)
         if seen != self._shown:
             self._shown = seen
             self._head.show(now)
@@ -137,7 +138,7 @@ class _Charts:
 
     def __init__(self, run: Run, now: Now) -> None:
         self._now = now
-        self._catalogue = charts.catalogue(now.info["algo"])
+        self._catalogue = now.view.catalogue
         self._drawn: list[tuple[Chart, ui.echart]] = []
         self._names: list[str] = []
         self._zoom = Zoom(self._refill)
@@ -173,11 +174,11 @@ class _Charts:
             self._refill()
 
     def _groups(self) -> dict[str, list[Chart]]:
-        actions = self._now.info["actions"]
-        return charts.groups(self._catalogue, self._now.history.keys, actions)
+        actions = self._now.view.info["actions"]
+        return charts.groups(self._catalogue, self._now.view.history.keys, actions)
 
     def _show_legend(self) -> None:
-        there = (self._now.alerts, self._now.changes)
+        there = (self._now.view.alerts, self._now.changes)
         for label, marks in zip(self._legend.values(), there, strict=True):
             label.set_visibility(bool(marks))
 
@@ -190,7 +191,7 @@ class _Charts:
         self._drawn = []
         self._show_legend()
         with _cleared(self._grid):
-            if not self._now.history.rows:
+            if not self._now.view.history.rows:
                 theme.empty(*_no_curves(self._now))
                 return
             for chart in wanted:
@@ -217,12 +218,12 @@ class _Charts:
         axis, weight = AXES[str(self._axis.value)], float(self._smoothing.value or 0)
         view = View(axis, weight, self._zoom.window)
         now = self._now
-        marks = [Mark(each.env_steps, each.id, each.metric) for each in now.alerts]
+        marks = [Mark(each.first or 0, each.id, each.metric) for each in now.view.alerts]
         marks += [
             Mark(each.env_steps, each.text, everywhere=True, colour=charts.CHANGE)
             for each in now.changes
         ]
-        return self._zoom.apply(charts.options(chart, now.history, view, marks, now.people))
+        return self._zoom.apply(charts.options(chart, now.view.history, view, marks, now.people))
 
 
 # --- small pieces ------------------------------------------------------------------------------

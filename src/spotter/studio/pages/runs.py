@@ -11,6 +11,7 @@ from nicegui import ui
 from spotter.display.words import amount, plural
 from spotter.rundir import query, selectors
 from spotter.rundir.identity import Info
+from spotter.rundir.judged import judged
 from spotter.rundir.run import Run
 from spotter.studio import starting, theme, told
 from spotter.studio.context import Context
@@ -102,7 +103,7 @@ class Board:
         living = info["status"] in _LIVING
         stopping = living and self._context.launcher.is_stopping(info["id"], info["pid"])
         status = "stopping" if stopping else info["status"]
-        text, mark = told.score_text(info)
+        text, mark = told.score_text(judged(info))
         fps = glance.fps if living else None
         return {
             "id": info["id"],
