@@ -12,6 +12,7 @@ from spotter.metrics import common
 from spotter.metrics.spec import Catalogue
 from spotter.rundir.files import LineWriter, cut_lines
 from spotter.rundir.history import History, downsample, smooth
+from spotter.rundir.view import RunView
 from spotter.studio import told
 from spotter.studio.charts import ALERT, CHANGE, Chart, Mark, View, groups, options
 from spotter.studio.series import Histories, pairs, sparkline
@@ -215,7 +216,7 @@ def test_changed_settings_are_marked_in_every_chart_and_alerts_in_theirs(tmp_pat
     run.event("resume", {"env_steps": 6400, "changes": {}})
     run.event("change", {"setting": "algo.lr", "before": 2, "after": 1e-4, "env_steps": 7680})
     run.event("change", {"setting": "algo.lr", "before": 2, "after": 1e-4})  # older: nobody knows
-    changes = told.changes(run)
+    changes = told.changes(RunView(run))
     assert [each.env_steps for each in changes] == [5120, 7680]
     assert [each.text for each in changes] == ["algo.lr = 2, 1 more", "algo.lr = 0.0001"]
     history = History(run.metrics_path).refresh()
