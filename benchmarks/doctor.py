@@ -122,8 +122,6 @@ KINDS: Final = (
          "algo.gamma=0.3", budget(60_000), name="two-3"),
     kind("recipe-overridden", "Acrobot-v1:ppo", "algo.clip=0.0001", "algo.epochs=1", "env.count=1",
          "algo.minibatch=128", FEW, budget(60_000), cure=True),
-    kind("reward-never-found", "MountainCar-v0:ppo", FEW, budget(60_000),
-         name="reward-never-found-3"),
     kind("not-normalised", "BipedalWalker-v3", "eval.episodes=5", budget(100_000)),
     kind("not-finite", "CartPole-v1", "algo.lr=1e30", budget(20_000)),
     kind("crashed", f"{GAMES}:Falling-v0", "env.restarts=0", budget(40_000)),
