@@ -41,7 +41,9 @@ UPDATES: Final = 4
 """Before the kill at least, and exactly so many after it."""
 FARTHEST: Final = 4000
 """Vector steps after which the kill comes, even if some first episodes have not ended."""
-_TIMES: Final = ("time/", "recorder/pace", "recorder/elapsed_s", "recorder/watcher")
+_TIMES: Final = (
+    "time/", "recorder/pace", "recorder/elapsed_s", "recorder/train_s", "recorder/watcher",
+)  # fmt: skip
 _KILLED: Final = {-9, 9, 137}
 
 
