@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import spotter
-from spotter import checkpoint
+from spotter import checkpoint, results
 from spotter.evaluate import Evaluator
 from spotter.origins import resume
 from spotter.rundir.files import read_json
@@ -227,3 +227,29 @@ def test_a_run_that_was_killed_has_the_evaluations_of_an_unbroken_one(
 
 def evaluated(run):
     return [(one["seeds"], one["env_steps"], one["scores"]) for one in run.evaluations()]
+
+
+@pytest.mark.parametrize("mode", ["inline", "async"])
+def test_a_kill_between_a_checkpoint_and_its_result_loses_no_result(make_config, mode, monkeypatch):
+    config = make_config(
+        "CartPole-v1",
+        eval={"mode": mode, "every_steps": 192, "episodes": 2},
+        budget={"env_steps": 1000},
+        video={"when": None},
+    )
+    whole = train(config, new_run=lambda: Run.create(config, "x")).run
+    best = whole.info()["best_env_steps"]
+    write = results.write
+
+    def dies(run, keeper, scored, late):
+        if scored.candidate.env_steps == best:
+            raise MemoryError
+        write(run, keeper, scored, late)
+
+    with monkeypatch.context() as patched, pytest.raises(MemoryError):
+        patched.setattr(results, "write", dies)
+        train(config, new_run=lambda: Run.create(config, "x"))
+    origin = resume("@last")
+    again = train(origin.config, [], lambda: origin.take_up([], ""), origin).run
+    for entry in ("best", "best_episodes", "best_env_steps", "score", "last_score"):
+        assert again.info()[entry] == whole.info()[entry], entry

@@ -179,14 +179,18 @@ class Loop:
             self._report(evaluation.faults, training=False)
         if not self.scorer.deferred:
             self.recorder.spend("eval", scored.seconds)
-        self._confirm_steps += scored.confirm_steps
         if confirmation := results.confirmation(scored):
             self.recorder.event("confirmation", confirmation)
         self.last = candidate.evaluation
-        self._unwritten.append(scored)
-        if candidate.is_solved and self.training.config.eval.stop_when_solved:
-            self.reason, self.test = "solved", candidate.test
+        self._take(scored)
         return scored
+
+    def _take(self, scored: Scored) -> None:
+        """What a result changes, whether it is new or ranked again after a kill."""
+        self._confirm_steps += scored.confirm_steps
+        self._unwritten.append(scored)
+        if scored.candidate.is_solved and self.training.config.eval.stop_when_solved:
+            self.reason, self.test = "solved", scored.candidate.test
 
     def _write_results(self) -> None:
         """Scores go beside the weights they belong to, which may be older than the present ones."""
@@ -275,7 +279,7 @@ class Loop:
             policy=training.policy,
             trainer=self.state(),
             row=row,
-            table=self._rollout_table(row),
+            table=_rollout_table(training, row),
         )
         with self.phases.during("saving", "saving"):
             seconds = self.keeper.save(contents, awaits_score, pin)
@@ -283,14 +287,8 @@ class Loop:
         self.recorder.spend("save", seconds)
         self.recorder.event("checkpoint", {"env_steps": training.env_steps, "seconds": seconds})
 
-    def _rollout_table(self, row: Mapping[str, Any]) -> str:
-        if self.training.last is None:  # before the first update
-            return ""
-        gamma, lam = row["hp/algo.gamma"], row.get("hp/algo.lambda", 1.0)
-        algo = self.training.config.algo
-        return diagnosis.table(self.training.last, gamma, lam, algo.baseline_used, algo.credit)
-
     def state(self) -> dict[str, Any]:
+        unranked_steps = sum(scored.confirm_steps for scored in self._unwritten)
         return {
             "training": self.training.state(),
             "recorder": self.recorder.state(),
@@ -298,34 +296,39 @@ class Loop:
             "next_evaluation": self.next_evaluation,
             "cut_short": self.cut_short,
             "pending": self.scorer.pending,
-            "confirm_steps": self._confirm_steps,
+            "confirm_steps": self._confirm_steps - unranked_steps,
+            # evaluated, but results are written after the checkpoint: a kill may come between
+            "unranked": [scored.candidate.env_steps for scored in self._unwritten],
+            "unranked_steps": unranked_steps,
             "last_evaluation": self.last.certificate() if self.last else None,
         }
 
     def restore(self, state: Mapping[str, Any], row: Row, changes: Collection[str]) -> None:
-        """The rest of a resumed run; training itself is restored before."""
+        """The rest of a resumed run; training and the best weights are restored before."""
         self.recorder.restore(state["recorder"])
         self.next_evaluation, self.cut_short = state["next_evaluation"], state["cut_short"]
         self._confirm_steps = state.get("confirm_steps", 0)
         if state.get("last_evaluation"):
             self.last = Evaluation.from_certificate(state["last_evaluation"])
         self._row = row
-        self._restore_best()
+        for env_steps in state.get("unranked", ()):
+            self._rank_again(env_steps, state["unranked_steps"])
         self._submit_again(state.get("pending"))
         if {"eval.every_steps", "eval.after_steps"} & set(changes):
             config = self.training.config.eval
             every = config.every_steps or math.inf
             self.next_evaluation = max((row.env_steps // every + 1) * every, config.after_steps)
 
-    def _restore_best(self) -> None:
-        step = self.keeper.best_step() if self.keeper else None
-        if self.run is None or step is None:
+    def _rank_again(self, env_steps: int, confirm_steps: int) -> None:
+        """Weights whose result may not have been written; the same weights rank the same."""
+        step, best = self.keeper and self.keeper.step(env_steps), self.scorer.best
+        if not step or (best and best.env_steps == env_steps):
+            self._confirm_steps += confirm_steps
             return
-        best = read_candidate(step)
-        if best.evaluations():
-            self.scorer.restore(best)
-            if self.run.info()["best"] != best.facts()["best"]:
-                self.run.update(**best.facts())  # a kill came between the two files
+        allowance = int(CONFIRM_SHARE * env_steps) - self._confirm_steps
+        self.scorer.submit(read_candidate(step).weights, env_steps, allowance)
+        if scored := self.scorer.result():
+            self._take(scored)
 
     def _submit_again(self, env_steps: int | None) -> None:
         """The evaluation that was under way, with the weights it was about."""
@@ -383,3 +386,11 @@ class Loop:
             )
         data = {"file": film.path.name, "score": film.score, "best": is_best}
         self.recorder.event("video", data | {"env_steps": evaluation.env_steps})
+
+
+def _rollout_table(training: Training, row: Mapping[str, Any]) -> str:
+    if training.last is None:  # before the first update
+        return ""
+    gamma, lam = row["hp/algo.gamma"], row.get("hp/algo.lambda", 1.0)
+    algo = training.config.algo
+    return diagnosis.table(training.last, gamma, lam, algo.baseline_used, algo.credit)

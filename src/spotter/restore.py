@@ -7,6 +7,7 @@ from spotter import checkpoint
 from spotter.envs.grade import Grade
 from spotter.interventions import Interventions
 from spotter.origins import Fork, Origin, Resume
+from spotter.selection import read_candidate
 from spotter.transfer import Plan, graft
 
 if TYPE_CHECKING:
@@ -58,6 +59,18 @@ def restore_loop(loop: "Loop", origin: Origin | None) -> None:
     """The rest of what a resumed run knew; a fork shows that it starts at the old score."""
     if isinstance(origin, Resume):
         with checkpoint.reading(origin.saved.folder):
+            _restore_best(loop)
             loop.restore(origin.saved.trainer, origin.last_row(), origin.changes)
     elif origin is not None:
         loop.score_start(checkpoint.read_score(origin.saved.folder))
+
+
+def _restore_best(loop: "Loop") -> None:
+    step = loop.keeper.best_step() if loop.keeper else None
+    if loop.run is None or step is None:
+        return
+    best = read_candidate(step)
+    if best.evaluations():
+        loop.scorer.restore(best)
+        if loop.run.info()["best"] != best.facts()["best"]:
+            loop.run.update(**best.facts())  # a kill came between the two files
