@@ -87,6 +87,12 @@ def test_a_run_resumes_at_episode_boundaries_where_that_is_its_grade(make_config
         ({"x": np.zeros(2)}, {"x": np.zeros(2, np.float32)}, ["x"]),
         ({"x": np.array([0.0])}, {"x": np.array([-0.0])}, ["x"]),
         ({"time/fps": 1.0}, {"time/fps": 2.0}, []),
+        ({"recorder": {"train_s": 1.0}}, {"recorder": {"train_s": 2.0}}, []),
+        (
+            {"recorder": {"train_steps": 1}},
+            {"recorder": {"train_steps": 2}},
+            ["recorder/train_steps"],
+        ),
         ({"x": 1}, {}, ["x"]),
     ],
 )
