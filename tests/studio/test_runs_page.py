@@ -190,6 +190,8 @@ def forks(page, parent, home):
 def goes_on_with_a_spent_run(page, run):
     """The form is filled with what the run lacks."""
     expect(page.locator(".studio-status")).to_have_text("finished", timeout=60_000)
+    while run.trainer():  # its last film is made after the end
+        page.wait_for_timeout(100)
     page.get_by_role("button", name="Resume").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("has spent its budget of 2,048 env steps")

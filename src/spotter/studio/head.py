@@ -83,7 +83,7 @@ class Head:
         info, living = now.view.info, now.is_living
         stopping = living and self._context.launcher.is_stopping(info["id"], info["pid"])
         word = "stopping" if stopping else str(info["status"])
-        doing = now.view.phase if word == "running" and now.view.phase != "training" else ""
+        doing = now.view.phase if now.view.phase != "training" and not stopping else ""
         self._status.text = f"{word}: {doing}" if doing else word
         self._status.classes(replace=f"studio-status studio-status-{plain(word)}")
         self._solved.visible = bool(now.view.solved)
