@@ -10,6 +10,7 @@ from spotter.metrics.alerts import Alert
 from spotter.metrics.spec import Catalogue
 from spotter.recorder import Row
 from spotter.rundir.run import Run
+from spotter.rundir.view import RunView
 from spotter.studio import told
 from spotter.training import train
 from spotter.types import UserError
@@ -123,7 +124,7 @@ def test_a_real_run_changes_its_rate_and_says_so(make_config):
     page = (result.run.folder / "report.html").read_text(encoding="utf-8")
     assert 'class="flag change"' in page
     assert "settings changed" in page
-    assert [(each.env_steps, each.text) for each in told.changes(result.run)] == [
+    assert [(each.env_steps, each.text) for each in told.changes(RunView(result.run))] == [
         (each["env_steps"], f"algo.lr = {each['after']}") for each in changes
     ]
     rates = [row["hp/algo.lr"] for row in result.run.metrics()]

@@ -12,6 +12,7 @@ from spotter.evaluate import play_again
 from spotter.nets.actor_critic import Policy
 from spotter.origins import resume
 from spotter.rundir.run import home
+from spotter.rundir.trust import trusting
 from spotter.training import train
 from spotter.types import ActionSpec, Leaf, Spaces
 from tests.faults.processes import SOAK
@@ -145,6 +146,11 @@ def test_activations_include_the_layers_of_leaves():
 def test_a_run_from_before_layers_of_leaves_acts_scores_and_goes_on_as_it_did():
     (exhibit,) = BEFORE_JOIN.iterdir()
     shutil.copytree(exhibit, home() / exhibit.name)
+    with trusting(True):
+        _acts_scores_and_goes_on(exhibit)
+
+
+def _acts_scores_and_goes_on(exhibit):
     policy = load(exhibit.name)
     assert policy.config.join == "concat"
     assert policy.state_dict().keys() == read(find(exhibit.name)).weights.keys()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from spotter.rundir.files import read_json, write_json
 from spotter.studio import forms
 from spotter.types import UserError
 from tests.studio.making import make_run
@@ -28,7 +29,11 @@ def saved(run, env_steps):
     ],
 )
 def test_a_run_goes_on_with_what_it_lacks(tmp_path, made, at, wanted, said):
-    found = forms.further(saved(make_run(tmp_path, **made), at))
+    run = saved(make_run(tmp_path, **made), at)
+    if made.get("status") == "interrupted":
+        written = read_json(run.folder / "run.json")
+        write_json(run.folder / "run.json", written | {"reason": "interrupted"})
+    found = forms.further(run)
     assert found.overrides == wanted
     assert said in found.reason and bool(found.reason) == bool(said)
 

@@ -82,7 +82,7 @@ def test_other_numbers_are_tried_where_actions_are_numbers(page, studio, stored)
     opened(page, studio, run, name, 3)
     field = page.get_by_label("Another torque")
     old = traces.load(traces.find(run, name))
-    assert float(field.input_value()) == pytest.approx(old.columns["action"][3, 0], abs=1e-3)
+    assert float(field.input_value()) == pytest.approx(old.columns["received"][3, 0], abs=1e-3)
     assert "±" in page.inner_text(".viewer-axis")
     field.fill("3")
     page.get_by_role("button", name="try these numbers").click()
@@ -91,7 +91,7 @@ def test_other_numbers_are_tried_where_actions_are_numbers(page, studio, stored)
     page.get_by_role("button", name="try these numbers").click()
     page.wait_for_selector(".inspect-branch table", timeout=60_000)
     new = traces.load(traces.listing(run)[0])
-    assert new.columns["action"][3, 0] == -0.75
+    assert new.columns["received"][3, 0] == -0.75
     assert (old.columns["action"][:3] == new.columns["action"][:3]).all()
     assert "-0.75 (tried)" in page.inner_text(".inspect-branch")
     assert page.errors == []
