@@ -136,22 +136,32 @@ def leave_signals_to_parent() -> None:
     for number in NOT_FOR_CHILDREN:
         signal.signal(number, signal.SIG_IGN)
     if hasattr(signal, "siginterrupt"):
-        signal.signal(signal.SIGTERM, _Ignore(os.getpid()))
+        signal.signal(signal.SIGTERM, _ignore)
         signal.siginterrupt(signal.SIGTERM, False)  # libraries may not expect an interrupted call
+        _let_forks_be_terminated()
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, NOT_FOR_CHILDREN)
 
 
-class _Ignore:
+def _ignore(number: int, frame: object) -> None:
     """A handler that does nothing; unlike SIG_IGN it is not inherited by programs."""
 
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
 
-    def __call__(self, number: int, frame: object) -> None:
-        if os.getpid() != self._pid:  # a fork of this process, and not ours to protect
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
+def _let_forks_be_terminated() -> None:
+    """Blocked meanwhile: what arrives before a fork has its own handler would be dropped."""
+
+    def unblock() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
+
+    def in_fork() -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        unblock()
+
+    os.register_at_fork(
+        before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,)),
+        after_in_parent=unblock,
+        after_in_child=in_fork,
+    )
 
 
 def end_with_parent(parent: Parent) -> None:

@@ -64,5 +64,6 @@ class Falling(gym.Env[Any, Any]):
         return self._obs(), float(rows), bool(self._heights.max() > HEIGHT), False, {}
 
 
-gym.register("Falling-v0", Falling, max_episode_steps=500)
-gym.register("FallingLater-v0", Falling, max_episode_steps=500, kwargs={"hidden_after": 300})
+for _id, _kwargs in {"Falling-v0": {}, "FallingLater-v0": {"hidden_after": 300}}.items():
+    if _id not in gym.registry:
+        gym.register(_id, f"{__name__}:Falling", max_episode_steps=500, kwargs=_kwargs)
