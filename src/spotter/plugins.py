@@ -158,7 +158,8 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
     close = [folded for folded, count in typos.items() if count <= allowed]
     if close:
         return by_folded[min(close, key=lambda folded: (typos[folded], -_likeness(word, folded)))]
-    alike = difflib.get_close_matches(word, by_folded, n=1, cutoff=0.6)
+    # three letters are alike by chance: sac is not a2c
+    alike = difflib.get_close_matches(word, by_folded, n=1, cutoff=0.6) if len(word) > 3 else []
     if alike:
         return by_folded[alike[0]]
     inside = [folded for folded in by_folded if word in folded]

@@ -185,6 +185,23 @@ def test_version(spotter):
         (["train"], "say what to train, e.g. spotter train CartPole-v1:ppo (see spotter list)"),
         (["train", "X", "--sed", "1"], "there is no option --sed; did you mean '--seed'? (see"),
         (["train", "X", "--algo"], "option '--algo' requires an argument"),
+        (
+            ["train", "CartPole-v1", "--learning-rate", "3e-4"],
+            "there is no option --learning-rate; did you mean algo.lr=0.0003? (see",
+        ),
+        (
+            ["train", "CartPole-v1", "--num-minibatches=8"],
+            "there is no option --num-minibatches; did you mean algo.minibatch=0.125? (a frac",
+        ),
+        (
+            ["train", "CartPole-v1", "--clip", "0.1"],
+            "there is no option --clip; settings are written without dashes: algo.clip=0.1",
+        ),
+        (
+            ["train", "--env", "CartPole-v1"],
+            "there is no option --env; the environment comes first: spotter train CartPole-v1",
+        ),
+        (["train", "X", "--zzzz"], "there is no option --zzzz; known: --algo, --fresh-optimizer, "),
         (["config", "chek"], "there is no command 'config chek'; did you mean 'check'?"),
         (["config", "--orign"], "there is no option --orign; did you mean '--origin'? (see"),
         (

@@ -165,7 +165,7 @@ def run(args: Sequence[str]) -> int:
     try:
         code = command.main(args=list(args), prog_name="spotter", standalone_mode=False)
     except typer.TyperException as error:
-        return _fail(_usage(error), USER_ERROR)
+        return _fail(_usage(error, args), USER_ERROR)
     except Exception as error:
         code = _expected(error)
         if code is None:
@@ -215,15 +215,14 @@ def _out_of_memory(error: Exception) -> str:
     )
 
 
-def _usage(error: typer.TyperException) -> str:
+def _usage(error: typer.TyperException, args: Sequence[str]) -> str:
     """typer's complaint as one sentence, with the help page that explains."""
-    from spotter.plugins import did_you_mean
+    from spotter.cli.options import unknown_option
 
     context = getattr(error, "ctx", None)
     option = getattr(error, "option_name", None)
     message = " ".join(error.format_message().split()).rstrip(".")
     if option and context and message.startswith("No such option"):
-        known = [name for param in context.command.params for name in param.opts]
-        message = f"there is no option {option}{did_you_mean(option, known)}"
+        message = unknown_option(option, context.command.params, args)
     message = message[0].lower() + message[1:]
     return f"{message} (see `{context.command_path} --help`)" if context else message

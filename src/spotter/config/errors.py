@@ -1,14 +1,14 @@
 """Validation errors as one clear sentence: what is wrong, where, and the nearest valid thing."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from spotter import plugins
-from spotter.config import tree
+from spotter.config import synonyms, tree
 from spotter.config.overrides import COMMAND_LINE
 from spotter.config.plugin import Plugin
 from spotter.config.words import listed, shown
@@ -103,7 +103,8 @@ def _sentence(details: list[ErrorDetails], path: tree.Path, data: Any, root: tre
             name = f"{name}.{model.picked_by}"
         return _own_sentence(name, message, got)
     if wish := _wish(details):
-        return f"{name} should be {wish}, got {shown(got)}{_near_choice(detail)}"
+        hint = synonyms.of_policy_class(got) if path == ("policy",) else _near_choice(detail)
+        return f"{name} should be {wish}, got {shown(got)}{hint}"
     return f"{name}: {detail['msg'][0].lower()}{detail['msg'][1:]}, got {shown(got)}"
 
 
@@ -156,9 +157,11 @@ def _near_choice(detail: ErrorDetails) -> str:
 def unknown_key(path: tree.Path, data: Any, root: tree.Model, also: Sequence[str] = ()) -> str:
     """`algo.clp is not a setting; did you mean algo.clip?`
 
-    A near miss in the same section comes first, then the same key elsewhere, then what is alike.
-    `also` are keys that stand beside the fields of the section.
+    What another library calls a setting comes first, then a near miss in the same section, the same
+    key elsewhere, and what is alike. `also` are keys that stand beside the fields of the section.
     """
+    if theirs := _of_another_library(path, data, root):
+        return f"{tree.dotted(path)} is not a setting; {theirs}"
     section, key = tree.model_at(root, path[:-1], data), str(path[-1])
     beside = [*(tree.keys(section) if section else ()), *also]
     prefix = tree.dotted(path[:-1])
@@ -176,6 +179,20 @@ def unknown_key(path: tree.Path, data: Any, root: tree.Model, also: Sequence[str
     return f"{tree.dotted(path)} is not a setting;{place} {listed(beside, 'and')}"
 
 
+def _of_another_library(path: tree.Path, data: Any, root: tree.Model) -> str:
+    """`did you mean algo.lr=0.001?` for `learning_rate=1e-3`, at the top or in a section."""
+    name = str(path[-1])
+    if len(path) > 2 or not isinstance(data, Mapping):
+        return ""
+    meant = synonyms.proposal(name, tree.value_at(data, path), data)
+    known = set(tree.paths(root, data)) if meant else set()
+    for setting in meant:
+        section, _, key = setting.rpartition(".")
+        if setting not in known and (owner := _elsewhere(key, (section, key), data, root)):
+            return f"it is {setting} here, {owner.partition(' is ')[2]}"
+    return synonyms.hint(name, tree.value_at(data, path), data)
+
+
 def _elsewhere(key: str, path: tree.Path, data: Any, root: tree.Model) -> str:
     """The same key in another algorithm or family, or in another section."""
     for section, kind, picked_by in _PICKED:
@@ -185,7 +202,8 @@ def _elsewhere(key: str, path: tree.Path, data: Any, root: tree.Model) -> str:
             if owners:
                 mine = tree.value_at(data, (section, picked_by)) or "gymnasium"
                 return f"{section}.{key} is a setting of {listed(owners, 'and')}, not of {mine}"
-    known = tree.paths(root, data)
+    # a bare `clip` is likelier algo.clip than reward.clip
+    known = sorted(tree.paths(root, data), key=lambda name: not name.startswith("algo."))
     match = next((name for name in known if name.rsplit(".", 1)[-1] == key), None)
     return f"{tree.dotted(path)} is not a setting; did you mean {match}?" if match else ""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from spotter import plugins
-from spotter.config import errors, recipes, tree
+from spotter.config import errors, recipes, synonyms, tree
 from spotter.config.models import NOT_THE_GAME, RunConfig
 from spotter.config.overrides import merge
 from spotter.config.words import listed, shown
@@ -239,7 +239,8 @@ def check_family(source: recipes.Source) -> None:
 def _check_top(source: recipes.Source, allowed: Sequence[str]) -> None:
     for key, value in source.data.items():
         if key not in allowed:
-            hint = plugins.did_you_mean(str(key), allowed)
+            theirs = synonyms.hint(str(key), value, source.section("base"))
+            hint = f"; {theirs}" if theirs else plugins.did_you_mean(str(key), allowed)
             raise UserError(f"{source.where(key)}: {key} is not a key of this file{hint}")
         if key in ("base", "variants") and not isinstance(value, Mapping):
             wish = "a map of settings" if key == "base" else "a map of variants"
