@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -85,6 +87,21 @@ def test_before_anything_is_trained_a_signal_ends_it_where_it_waits():
         with pytest.raises(Interrupted):
             interrupts.begin()
     check()
+
+
+@posix
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_before_anything_is_started_a_signal_ends_the_process_at_once(name):
+    code = (
+        "import os, signal, time\n"
+        "from spotter.interrupts import exit_at_once\n"
+        "with exit_at_once():\n"
+        f"    os.kill(os.getpid(), signal.{name})\n"
+        "    time.sleep(600)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 128 + getattr(signal, name)
+    assert done.stderr.startswith("\nspotter: ")
 
 
 def test_what_is_started_in_a_child_is_given_up_when_the_parent_closes_the_pipe():

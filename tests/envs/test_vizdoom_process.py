@@ -111,7 +111,7 @@ def test_ctrl_c_is_for_the_owner():
         before = set(children())
         env.reset(seed=1)
         (game,) = set(children()) - before
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             os.kill(game, number)
         assert env.step(0)[1] == -4.0
         assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())

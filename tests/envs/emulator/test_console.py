@@ -121,7 +121,8 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_an_interrupt_is_for_whoever_asks():
     console = start()
     console.reset(0)
-    os.kill(console.pid, signal.SIGINT)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        os.kill(console.pid, number)
     assert console.step(0, 0, 1, 4)[4] == 4
     console.close()
 
