@@ -11,6 +11,7 @@ import sys
 import termios
 import time
 from pathlib import Path
+from typing import ClassVar
 
 _TAG = "SPOTTER_TEST_FAMILY"
 
@@ -18,7 +19,9 @@ _TAG = "SPOTTER_TEST_FAMILY"
 class Family:
     """In a session and a process group of its own; found by a variable that all of it inherits."""
 
-    def __init__(self, *args: str, home: Path, **options) -> None:
+    all: ClassVar[list["Family"]] = []
+
+    def __init__(self, *args: str, home: Path, terminal: int | None = None, **options) -> None:
         self._tag = secrets.token_hex(8)
         self._log = home / f"{self._tag}.log"
         home.mkdir(parents=True, exist_ok=True)
@@ -26,23 +29,29 @@ class Family:
         command = [sys.executable, "-c", "from spotter.cli.main import main; main()", *args]
         with self._log.open("wb") as log:
             streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
+            if terminal is not None:
+                streams = dict.fromkeys(streams, terminal)
+
+            def prepare() -> None:
+                if terminal is not None:
+                    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+                signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
+
             self.main = subprocess.Popen(
                 command,
                 env={**os.environ, "SPOTTER_RUNS": str(home), _TAG: self._tag},
                 start_new_session=True,
-                **{**streams, **options},
+                preexec_fn=prepare,
+                **streams,
+                **options,
             )
+        Family.all.append(self)
 
     @classmethod
     def in_terminal(cls, *args: str, home: Path) -> tuple["Family", int]:
         """With a terminal of its own, and the descriptor that closes it."""
         ours, theirs = pty.openpty()
-        streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
-
-        def take_terminal() -> None:
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-        family = cls(*args, home=home, preexec_fn=take_terminal, **streams)
+        family = cls(*args, home=home, terminal=theirs)
         os.close(theirs)
         os.set_blocking(ours, False)
         return family, ours

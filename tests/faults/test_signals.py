@@ -81,6 +81,15 @@ def has_rows(home: Path, count: int) -> bool:
     return run is not None and sum(1 for _ in run.metrics()) >= count
 
 
+@pytest.fixture(autouse=True)
+def nothing_goes_on():
+    """Also where a test fails."""
+    yield
+    for family in Family.all:
+        family.kill()
+    Family.all.clear()
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """Runs that nothing has broken, by back-end, and how long they took."""
