@@ -65,15 +65,11 @@ def only_run(home: Path) -> Run | None:
 
 def rows(run: Run) -> list[dict]:
     """Without what depends on the clock."""
-    clocks = ("time/", "alerts", "eval/", "test/") if _is_async(run) else ("time/", "alerts")
+    clocks = ("time/", "alerts")
     return [
         {key: value for key, value in row.items() if not key.startswith(clocks)}
         for row in run.metrics()
     ]
-
-
-def _is_async(run: Run) -> bool:
-    return run.settings()["eval"]["mode"] == "async"
 
 
 def has_rows(home: Path, count: int) -> bool:
