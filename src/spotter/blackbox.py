@@ -26,7 +26,7 @@ from spotter.envs.make import Recipe
 from spotter.envs.process import ending
 from spotter.envs.slices import EnvError, Slice
 from spotter.rundir import trust
-from spotter.rundir.files import read_json, write_atomic, write_json
+from spotter.rundir.files import UNREADABLE, read_json, write_atomic, write_json
 from spotter.rundir.run import Run
 from spotter.types import Fault, Tape, UserError
 from spotter.versions import versions
@@ -133,7 +133,7 @@ def read(box: Path) -> Box:
         return Box(fault, validate(content["config"]), bool(content["training"]))
     except UserError:
         raise
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except UNREADABLE as error:
         raise UserError(f"{path} cannot be read: {type(error).__name__}: {error}") from error
 
 

@@ -26,7 +26,14 @@ from spotter.config import CheckpointConfig, PolicyConfig, RunConfig
 from spotter.envs import space_data
 from spotter.nets.actor_critic import Policy
 from spotter.packing import pack, unpack
-from spotter.rundir.files import cannot_write, read_json, replace, write_atomic, write_json
+from spotter.rundir.files import (
+    UNREADABLE,
+    cannot_write,
+    read_json,
+    replace,
+    write_atomic,
+    write_json,
+)
 from spotter.rundir.run import Run, select
 from spotter.types import ActionSpec, Evaluation, Leaf, Spaces, UserError
 
@@ -36,11 +43,6 @@ _GAME: Final = ("fingerprint", "protocol", "facts", "actions")
 _STEP: Final = re.compile(r"step-(\d{9,})")
 _MOST_STATE: Final = 256_000_000
 """Bytes of state.json; environments may be saved in it."""
-_UNREADABLE: Final = (
-    OSError, LookupError, TypeError, ValueError, AttributeError, AssertionError, RuntimeError,
-    SafetensorError,
-)  # fmt: skip
-"""What opening a damaged or foreign file may raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +330,7 @@ def reading(step: Path) -> Iterator[None]:
         yield
     except UserError:
         raise
-    except _UNREADABLE as error:
+    except (*UNREADABLE, SafetensorError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = " ".join(lines[:2]) or type(error).__name__
         raise UserError(f"{step} cannot be loaded: {type(error).__name__}: {reason}") from error

@@ -1,12 +1,16 @@
 """Gymnasium spaces as plain data and back: how a checkpoint keeps what its environment speaks."""
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from gymnasium import spaces as gs
 
 from spotter.types import Array, EnvSpaces
+
+_MOST_NUMBERS: Final = 100_000_000
+"""In one observation or action; each bound of a Box is an array of that size."""
 
 
 def pack(spaces: EnvSpaces) -> dict[str, Any]:
@@ -65,6 +69,8 @@ def _unpack(data: Mapping[str, Any]) -> gs.Space[Any]:
         return gs.Text(charset=data["charset"], **lengths)
     if kind == "Box":
         dtype, shape = np.dtype(data["dtype"]), tuple(data["shape"])
+        if math.prod(shape) > _MOST_NUMBERS:
+            raise ValueError(f"a Box of shape {shape} has more than {_MOST_NUMBERS:,} numbers")
         low, high = (
             np.array(np.broadcast_to(np.array(data[name], dtype), shape))
             for name in ("low", "high")

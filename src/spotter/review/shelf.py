@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from spotter.rundir import identity
-from spotter.rundir.files import cannot_write, read_json, write_atomic, write_json
+from spotter.rundir.files import UNREADABLE, cannot_write, read_json, write_atomic, write_json
 from spotter.rundir.run import Run
 
 FOLDER: Final = "reviews"
-_UNREADABLE: Final = (OSError, ValueError, TypeError, KeyError)
 
 
 @dataclass(frozen=True)
@@ -89,6 +88,6 @@ def stored(run: Run) -> list[Review]:
             known = {field.name: data[field.name] for field in fields(Review)}
             known["frames"] = tuple(int(step) for step in known["frames"])
             found.append(Review(**{**known, "number": int(path.stem)}))
-        except _UNREADABLE:
+        except UNREADABLE:
             continue
     return sorted(found, key=lambda review: review.number)

@@ -10,7 +10,10 @@ import json
 import math
 import os
 import stat
+import struct
 import threading
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +26,11 @@ MOST_JSON: Final = 16_000_000
 """Bytes of a JSON file, unless its reader expects more."""
 MOST_LINE: Final = 16_000_000
 """Bytes of a line; an evaluation of 100,000 episodes has 6 million."""
+UNREADABLE: Final = (
+    OSError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError,
+    RuntimeError, MemoryError, EOFError, struct.error, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What making sense of a damaged or foreign file may raise."""
 _NOT_FINITE: Final = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _SYNC_EVERY_S: Final = 5.0
 _BLOCK: Final = 1 << 16

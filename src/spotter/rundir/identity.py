@@ -136,12 +136,17 @@ def read(folder: Path) -> Info:
     return info | {"id": folder.name, "tags": tags(folder), "foreign": foreign}
 
 
+def _is_huge(value: Any) -> bool:
+    """Whether it is a whole number that a machine cannot count to."""
+    return isinstance(value, int) and not isinstance(value, bool) and whole(value) is None
+
+
 def _check(folder: Path, info: Mapping[str, Any]) -> None:
     for key, types in _TYPES.items():
         if key not in info:
             raise UserError(f"{folder} is not a run: run.json has no {key}")
-        if not isinstance(info[key], types):
-            raise UserError(f"{folder} is not a run: {key} in run.json is {info[key]!r}")
+        if not isinstance(info[key], types) or _is_huge(info[key]):
+            raise UserError(f"{folder} is not a run: {key} in run.json is {info[key]!r:.60}")
     try:
         for time in (info["created"], info["heartbeat"], info["ended"] or info["created"]):
             age_s(time)

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spotter.rundir.files import cannot_write, draft_of, read_json, replace, write_json
+from spotter.rundir.files import UNREADABLE, cannot_write, draft_of, read_json, replace, write_json
 from spotter.rundir.run import Run
 from spotter.traces.older import brought_up, hidden
 from spotter.traces.signature import signature
@@ -34,10 +34,6 @@ TAKEN_OVER: Final = "taken over from "
 OWN_MODES: Final = ("greedy", "sampled")  # in which what the run has learnt decides
 NAME: Final = re.compile(r"\d{9,}-seed\d+-(greedy|sampled|human|untrained)(-\d+)?")
 """What the folder of a trace may be called; anything else is not looked at."""
-_UNREADABLE: Final = (
-    OSError, ValueError, KeyError, TypeError, IndexError, MemoryError,
-    zipfile.BadZipFile, struct.error,
-)  # fmt: skip
 _LOCAL_HEADER: Final = 30  # bytes before the name of a file in a zip
 _EARLIEST: Final = (1980, 1, 1, 0, 0, 0)  # the same pictures give the same bytes
 
@@ -370,6 +366,6 @@ def _reading(path: Path) -> Iterator[None]:
         yield
     except UserError:
         raise
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(f"{path} cannot be read: {type(error).__name__}: {reason}") from error

@@ -32,6 +32,7 @@ _MODES: Final = {
 }
 _MOST_LISTED: Final = 300
 _MOST_STEPS: Final = 3000  # of a new episode; some games go on for ever
+_MOST_DIGITS: Final = 10
 _BETWEEN: Final = re.compile(r"\s+(?=[\w.]+=)")
 CSS: Final = theme.STATIC / "inspector.css"
 
@@ -68,7 +69,7 @@ def register(context: Context) -> None:
         with theme.frame("Inspector"):
             ui.add_css(CSS)
             theme.heading("Inspector", 1)
-            at = int(step) if step.isdecimal() else 0
+            at = int(step) if step.isdecimal() and len(step) < _MOST_DIGITS else 0
             try:
                 await _Page(context, shelf, run, episode, at).draw(checkpoint)
             except UserError as error:

@@ -105,6 +105,8 @@ class _Page:
         self._player.on("here", self._start)  # nothing moves before a key
 
     def draw(self, run: str, recipe: str, checkpoint: str, mode: str) -> None:
+        if run and run not in self._known:  # too old for the list, or its run.json is damaged
+            self._known = {run: run, **self._known}
         known = self._known
         first = run or next(iter(known), "")
         if recipe:
