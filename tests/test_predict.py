@@ -146,6 +146,10 @@ def test_what_is_no_observation_is_refused_in_a_sentence(kind, obs, sentence):
 # --- the certificate -----------------------------------------------------------------------------
 
 
+BY_TORCH = ("tests.envs.spoken:Dict-v0",)
+"""Images with Box actions."""
+
+
 def played(policy: TrainedPolicy, env_id: str, seed: int) -> float:
     """Ten lines over plain Gymnasium."""
     env = gym.make(env_id)
@@ -166,7 +170,9 @@ def played(policy: TrainedPolicy, env_id: str, seed: int) -> float:
         ("Pendulum-v1", 256),
         ("CartPole-v1", 256),
         ("Blackjack-v1", 256),
-        ("tests.envs.spoken:Dict-v0", 128),
+        ("Taxi-v4", 256),
+        (*BY_TORCH, 128),
+        ("tests.envs.spoken:Tuple-v0", 128),
         ("tests.envs.spoken:MultiDiscrete-v0", 128),
         ("tests.envs.spoken:Shifted-v0", 128),
         ("tests.envs.spoken:Binary-v0", 128),
@@ -186,8 +192,10 @@ def test_a_plain_loop_reproduces_the_certificate(env_id, steps):
     loaded = spotter.load(f"{result.run.id}/step={test.env_steps}")
     for policy in (result.policy, loaded):
         scores = [played(policy, env_id, seed) for seed in test.env_seeds]
-        # rounding differs by the size of a batch
-        assert scores == pytest.approx(test.scores, rel=1e-4)
+        if env_id in BY_TORCH:  # its rounding depends on the size of a batch
+            assert scores == pytest.approx(test.scores, rel=1e-6)
+        else:
+            assert scores == list(test.scores)
 
 
 def test_old_checkpoints_learn_their_spaces_from_the_environment(tmp_path):

@@ -5,12 +5,16 @@ config = spotter.resolve("CartPole-v1:ppo", budget={"env_steps": 50_000}).config
 """
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
-from spotter.checkpoint import find, read_config
+from spotter.checkpoint import find, read_config, split
 from spotter.checkpoint import load as _load
-from spotter.config import Resolved
+from spotter.config import Resolved, RunConfig, changed
 from spotter.config import resolve as _resolve
+from spotter.config.overrides import Override
+from spotter.envs import scored
+from spotter.envs.base import Env
 from spotter.origins import fork
 from spotter.origins import resume as _resume
 from spotter.predict import TrainedPolicy
@@ -21,6 +25,7 @@ from spotter.rundir.trust import trusting
 from spotter.sinks.console import Console
 from spotter.training import Result
 from spotter.training import train as _train
+from spotter.types import UserError
 
 
 def resolve(address: str, *overrides: str, **settings: Any) -> Resolved:
@@ -78,6 +83,46 @@ def load(selector: str, trust: bool = False) -> TrainedPolicy:
     """
     with trusting(trust):
         return TrainedPolicy(_load(selector), read_config(find(selector)).env)
+
+
+def make_env(
+    run_or_recipe: str | Run | Result | RunConfig,
+    *overrides: str,
+    render_mode: str | None = None,
+    trust: bool = False,
+    **settings: Any,
+) -> Env:
+    """The environment in which a run is scored, as one Gymnasium environment for your own loop.
+
+    `@last`, a run, a result, a recipe or an environment id; `render_mode`: `rgb_array` or `human`.
+    Its rewards are the raw ones that a score adds up. `trust` as for `load`.
+    """
+    with trusting(trust):
+        config = _config_of(run_or_recipe, [*overrides, settings])
+        return scored.make(config.env, render_mode)
+
+
+def _config_of(given: str | Run | Result | RunConfig, edits: Sequence[Override]) -> RunConfig:
+    """A name is that of a recipe or an environment first, else that of a run."""
+    if isinstance(given, str):
+        given = _run_or_config(given, edits)
+        if isinstance(given, RunConfig):
+            return given
+    if isinstance(given, Run):
+        given = given.config()
+    return changed(given if isinstance(given, RunConfig) else given.config, edits)
+
+
+def _run_or_config(name: str, edits: Sequence[Override]) -> Run | RunConfig:
+    if name.startswith("@"):
+        return select(split(name)[0])
+    try:
+        return _resolve(name, edits).config
+    except UserError as unknown:
+        try:
+            return select(split(name)[0])
+        except UserError:
+            raise unknown from None
 
 
 def runs() -> Any:

@@ -44,7 +44,7 @@ _SUPPORT: Final = {
         *("ale", "base", "batch", "buffers", "checkup", "doom", "emulator", "fingerprint"),
         *("grade", "layout", "logbook", "make", "meter", "naming", "native", "pool", "process"),
         *("slices", "space_data", "spaces", "tape", "vector", "watchdog", "worker", "wrappers"),
-        *("contract", "drop", "scale", "signals"),
+        *("contract", "drop", "scale", "scored", "signals"),
     },
     "nets": {"actor_critic", "encoders", "heads", "layers", "normalize"},
     "wrappers": {"base"},

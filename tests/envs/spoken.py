@@ -46,7 +46,13 @@ def binary() -> Spoken:
     return Spoken(gs.MultiBinary((2, 2)), gs.MultiBinary((2, 2)))
 
 
+def in_tuple() -> Spoken:
+    leaves = (gs.Discrete(3, start=4), gs.Box(-9, 9, (2,)), gs.MultiDiscrete([2, 3]))
+    return Spoken(gs.Tuple(leaves), gs.Box(-3, 5, (2, 2), np.float64))
+
+
 for name, maker in {
-    "Dict": in_dict, "MultiDiscrete": multi_discrete, "Shifted": shifted, "Binary": binary,
+    "Dict": in_dict, "Tuple": in_tuple, "MultiDiscrete": multi_discrete, "Shifted": shifted,
+    "Binary": binary,
 }.items():  # fmt: skip
     gym.register(f"{name}-v0", entry_point=maker)

@@ -212,6 +212,7 @@ class Atari(gym.Env[Array, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
+        super().reset(seed=seed)
         ale = self.ale
         if seed is not None:
             self._noops = _stream(seed % SEEDS)
