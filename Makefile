@@ -54,6 +54,7 @@ format: $(READY)
 schema: $(READY)
 	$(BIN)/spotter config schema > docs/reference/recipe.schema.json
 	$(BIN)/python docs/reference/metrics_page.py
+	$(BIN)/python docs/reference/settings_page.py
 
 $(READY): pyproject.toml setup.py constraints.txt $(wildcard src/spotter/fast/_kernels*.[ch])
 	$(PYTHON) -m venv $(VENV)

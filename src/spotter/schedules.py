@@ -58,7 +58,9 @@ class Schedule(BaseModel):
         frozen=True, extra="forbid", strict=True, populate_by_name=True, allow_inf_nan=False
     )
 
-    shape: Literal["constant", "linear", "cosine", "exponential", "piecewise"] = "linear"
+    shape: Literal["constant", "linear", "cosine", "exponential", "piecewise"] = Field(
+        "linear", description="How it gets from `start` to `end`; piecewise: through `points`."
+    )
     start: float = Field(0.0, description="Value at the beginning.")
     end: float = Field(0.0, description="Value from `to` on.")
     from_: float = Field(0.0, alias="from", ge=0, description=f"When the change begins. {_AT}")
@@ -238,4 +240,7 @@ def within(low: float, high: float = math.inf, *, open_low: bool = False) -> Aft
                 raise ValueError(f"should stay {wish}")
         return schedule
 
+    # for the page of settings; functions may carry attributes, validators may not
+    least = f"{'>' if open_low else '≥'} {low:g}"
+    vars(check)["range"] = f"{low:g} … {high:g}" if high < math.inf else least
     return AfterValidator(check)

@@ -28,14 +28,24 @@ class Config(AlgoConfig):
     model_config = ConfigDict(populate_by_name=True)
 
     name: Literal["a2c"] = "a2c"
-    lr: Annotated[Schedule, within(0)] = constant(7e-4)
-    optimizer: Literal["adam", "adamw", "rmsprop", "sgd"] = "rmsprop"
+    lr: Annotated[Schedule, within(0)] = Field(constant(7e-4), description="Learning rate.")
+    optimizer: Literal["adam", "adamw", "rmsprop", "sgd"] = Field(
+        "rmsprop", description="What turns gradients into changes of the weights."
+    )
     steps: Whole = Field(5, ge=1, description="Vector steps per rollout.")
-    lambda_: Annotated[Schedule, within(0, 1)] = Field(constant(1.0), alias="lambda")
-    value_weight: Annotated[Schedule, within(0)] = constant(0.5)
-    value_loss: Literal["mse", "huber"] = "mse"
-    huber_delta: float = Field(1.0, gt=0)
-    normalize_advantage: bool = False
+    lambda_: Annotated[Schedule, within(0, 1)] = Field(
+        constant(1.0), alias="lambda", description="Of generalised advantage estimation."
+    )
+    value_weight: Annotated[Schedule, within(0)] = Field(
+        constant(0.5), description="Weight of the value loss."
+    )
+    value_loss: Literal["mse", "huber"] = Field(
+        "mse", description="Squared error, or linear beyond huber_delta."
+    )
+    huber_delta: float = Field(1.0, gt=0, description="Where huber turns linear.")
+    normalize_advantage: bool = Field(
+        False, description="Give the advantages of a rollout mean 0 and std 1."
+    )
 
     def work(self, count: int) -> Work:
         return Work(self.steps, count * self.steps)

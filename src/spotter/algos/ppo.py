@@ -58,15 +58,25 @@ class Config(AlgoConfig):
         0.25, gt=0, description="Samples; a float up to 1.0 is a fraction of the rollout."
     )
     epochs: Annotated[Schedule, within(1)] = Field(constant(4), description="Passes per rollout.")
-    lambda_: Annotated[Schedule, within(0, 1)] = Field(constant(0.95), alias="lambda")
-    clip: Annotated[Schedule, within(0)] = constant(0.2)
-    value_weight: Annotated[Schedule, within(0)] = constant(0.5)
-    value_loss: Literal["mse", "huber"] = "mse"
-    huber_delta: float = Field(1.0, gt=0)
+    lambda_: Annotated[Schedule, within(0, 1)] = Field(
+        constant(0.95), alias="lambda", description="Of generalised advantage estimation."
+    )
+    clip: Annotated[Schedule, within(0)] = Field(
+        constant(0.2), description="How far the probability ratio may leave 1 and still count."
+    )
+    value_weight: Annotated[Schedule, within(0)] = Field(
+        constant(0.5), description="Weight of the value loss."
+    )
+    value_loss: Literal["mse", "huber"] = Field(
+        "mse", description="Squared error, or linear beyond huber_delta."
+    )
+    huber_delta: float = Field(1.0, gt=0, description="Where huber turns linear.")
     value_clip: Annotated[Schedule, within(0, open_low=True)] | None = Field(
         None, description="Hold value predictions to ±value_clip of the old ones."
     )
-    normalize_advantage: Literal["minibatch", "rollout"] | None = "minibatch"
+    normalize_advantage: Literal["minibatch", "rollout"] | None = Field(
+        "minibatch", description="Over which samples advantages get mean 0 and std 1."
+    )
     target_kl: Annotated[Schedule, within(0, open_low=True)] | None = Field(
         None, description="End the update when approx_kl passes 1.5 times this."
     )

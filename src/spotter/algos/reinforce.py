@@ -33,7 +33,7 @@ class Config(AlgoConfig):
     rests: ClassVar[bool] = True
 
     name: Literal["reinforce"] = "reinforce"
-    lr: Annotated[Schedule, within(0)] = constant(1e-2)
+    lr: Annotated[Schedule, within(0)] = Field(constant(1e-2), description="Learning rate.")
     episodes: Whole = Field(1, ge=1, description="Complete episodes per copy and update.")
     returns: Literal["to_go", "episode"] = Field(
         "to_go", description="Credit a step with what followed, or with the whole episode."
@@ -44,7 +44,9 @@ class Config(AlgoConfig):
     normalize_returns: bool = Field(
         True, description="Divide by the standard deviation (the baseline handles the mean)."
     )
-    value_weight: Annotated[Schedule, within(0)] = constant(0.5)
+    value_weight: Annotated[Schedule, within(0)] = Field(
+        constant(0.5), description="Weight of the value loss."
+    )
 
     @property
     def baseline_used(self) -> Literal["value", "mean", "none"]:

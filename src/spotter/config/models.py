@@ -48,7 +48,7 @@ class SignalConfig(Plugin):
 
     name: str = Field("", description="What you call it in charts; the source if left out.")
     source: str = Field(description="Which signal: a file in envs/signals/.")
-    weight: Schedule = constant(1.0)
+    weight: Schedule = Field(constant(1.0), description="What its values are multiplied by.")
 
     @model_validator(mode="before")
     @classmethod
@@ -153,11 +153,13 @@ class RewardConfig(Settings):
     """What the learner is paid: weight · env reward + weighted signals, then scale, clip."""
 
     weight: Schedule = Field(constant(1.0), description="Weight of the environment's own reward.")
-    signals: tuple[AnySignal, ...] = Field((), strict=False)
+    signals: tuple[AnySignal, ...] = Field(
+        (), strict=False, description="Named extra rewards; `spotter list signals`."
+    )
     normalize: bool = Field(
         False, description="Divide by the running std of discounted returns (mean untouched)."
     )
-    scale: float = Field(1.0, gt=0)
+    scale: float = Field(1.0, gt=0, description="Multiplies the sum, before clip.")
     clip: float | None = Field(None, gt=0, description="Clip to ±clip, after everything else.")
 
     @model_validator(mode="after")
@@ -207,16 +209,22 @@ class AlgoConfig(Plugin):
         """Scheduled settings by name, as an update at that moment uses them."""
         return {name: schedule.at(progress) for name, schedule in scheduled(self)}
 
-    lr: Annotated[Schedule, within(0)] = constant(3e-4)
+    lr: Annotated[Schedule, within(0)] = Field(constant(3e-4), description="Learning rate.")
     critic_lr: Annotated[Schedule, within(0)] | None = Field(
         None, description="Own rate for critic-only parameters; null: the same as lr."
     )
-    gamma: Annotated[Schedule, within(0, 1)] = constant(0.99)
+    gamma: Annotated[Schedule, within(0, 1)] = Field(
+        constant(0.99), description="Discount of rewards, per env step."
+    )
     entropy: Annotated[Schedule, within(0)] = Field(
         constant(0.0), description="Weight of the entropy bonus."
     )
-    max_grad_norm: Annotated[Schedule, within(0, open_low=True)] | None = constant(0.5)
-    optimizer: Literal["adam", "adamw", "rmsprop", "sgd"] = "adam"
+    max_grad_norm: Annotated[Schedule, within(0, open_low=True)] | None = Field(
+        constant(0.5), description="Longer gradients are scaled down to this norm; null: never."
+    )
+    optimizer: Literal["adam", "adamw", "rmsprop", "sgd"] = Field(
+        "adam", description="What turns gradients into changes of the weights."
+    )
 
     def work(self, count: int) -> Work:
         """One update with so many envs; algorithms that know more say so."""
@@ -239,8 +247,10 @@ class RunConfig(Settings):
     video: VideoConfig = VideoConfig()
     alerts: AlertsConfig = AlertsConfig()
     plateau: PlateauConfig | None = None
-    seed: Whole = Field(1, ge=0, lt=2**31)
-    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    seed: Whole = Field(1, ge=0, lt=2**31, description="Of everything random in the run.")
+    device: Literal["auto", "cpu", "cuda", "mps"] = Field(
+        "auto", description="Where torch computes; auto: a GPU for images, else the CPU."
+    )
     threads: Whole | None = Field(
         None, ge=1, le=1024, description="CPU threads of torch; null: by network."
     )
@@ -292,6 +302,6 @@ class RunConfig(Settings):
 class Expect(Settings):
     """What a recipe promises; checked by `make learn`."""
 
-    score: float
+    score: float = Field(description="The mean score that every seed reaches.")
     env_steps: Whole = Field(ge=1, description="By when, at the latest.")
     seeds: Whole = Field(5, ge=3, description="How many `make learn` trains with.")

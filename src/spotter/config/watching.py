@@ -18,9 +18,11 @@ class EvalConfig(Settings):
         le=1,
         description="None before the training score has reached this fraction of the threshold.",
     )
-    episodes: Whole = Field(20, ge=1)
+    episodes: Whole = Field(20, ge=1, description="Episodes of one evaluation.")
     deterministic: bool = Field(True, description="Most likely action instead of sampling.")
-    stop_when_solved: bool = True
+    stop_when_solved: bool = Field(
+        True, description="End training once an evaluation reaches env.threshold."
+    )
     mode: Literal["inline", "async"] = Field(
         "inline", description="async: in a process of its own, on a snapshot of the weights."
     )
@@ -81,8 +83,10 @@ class PlateauAction(Settings):
     """One change to a schedulable setting."""
 
     setting: str = Field(description="Dotted name, such as algo.lr.")
-    operation: Literal["multiply", "add", "set"] = "multiply"
-    value: float
+    operation: Literal["multiply", "add", "set"] = Field(
+        "multiply", description="What is done with value."
+    )
+    value: float = Field(description="The factor, the difference or the new value.")
     low: float | None = Field(None, description="Never below this.")
     high: float | None = Field(None, description="Never above this.")
     revert_if_worse: bool = Field(
@@ -97,4 +101,6 @@ class PlateauConfig(Settings):
     patience_steps: Whole = Field(ge=1, description="Env steps without improvement.")
     min_delta: float = Field(0.0, ge=0, description="What counts as improvement.")
     cooldown_steps: Whole = Field(0, ge=0, description="Env steps to wait after a change.")
-    actions: tuple[PlateauAction, ...] = Field(strict=False, min_length=1)
+    actions: tuple[PlateauAction, ...] = Field(
+        strict=False, min_length=1, description="Changes, one at each plateau, in turn."
+    )

@@ -72,7 +72,7 @@ class Config(EnvConfig):
     )
     noops: Whole = Field(0, ge=0, description="An episode begins after up to so many idle frames.")
     pool: bool = Field(False, description="Show the brighter of the last two frames.")
-    grey: bool = True
+    grey: bool = Field(True, description="Shades of grey instead of colours.")
     size: Annotated[tuple[Whole, Whole], Field(strict=False)] | None = Field(
         (84, 84), description="[height, width]; null: as the console draws."
     )

@@ -62,7 +62,7 @@ class Config(EnvConfig):
         "640x360",
         "640x480",
     ] = Field("160x120", description="What the game draws, before it is resized.")
-    grey: bool = True
+    grey: bool = Field(True, description="Shades of grey instead of colours.")
     size: Annotated[tuple[Whole, Whole], Field(strict=False)] | None = Field(
         (60, 80), description="[height, width]; null: as drawn."
     )

@@ -19,8 +19,8 @@ from spotter.envs.wrappers.base import needs_picture
 
 class Config(WrapperConfig):
     name: Literal["resize"]
-    height: Whole = Field(84, ge=1, le=10_000)
-    width: Whole = Field(84, ge=1, le=10_000)
+    height: Whole = Field(84, ge=1, le=10_000, description="Pixels from top to bottom.")
+    width: Whole = Field(84, ge=1, le=10_000, description="Pixels from left to right.")
 
 
 def wrap(config: Config, env: Env) -> Env:

@@ -16,7 +16,9 @@ from spotter.envs.wrappers.base import SeededWrapper, Start, Step
 
 class Config(WrapperConfig):
     name: Literal["sticky_actions"]
-    probability: float = Field(0.25, ge=0, le=1)
+    probability: float = Field(
+        0.25, ge=0, le=1, description="How often the action before is repeated instead."
+    )
 
 
 def wrap(config: Config, env: Env) -> Env:
