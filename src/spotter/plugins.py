@@ -5,6 +5,7 @@ Names are resolved in this order: a module of the built-in package, an entry poi
 Nothing registers itself and there is no central list.
 """
 
+import ast
 import difflib
 import importlib
 import importlib.util
@@ -83,6 +84,16 @@ def offers(kind: str, name: str, attribute: str) -> bool:
     assert spec is not None and spec.origin is not None
     text = Path(spec.origin).read_text(encoding="utf-8")
     return re.search(rf"^class {attribute}\b", text, re.MULTILINE) is not None
+
+
+def purpose(kind: str, name: str) -> str:
+    """What a plug-in's file says it is for; the file is read, not imported."""
+    module = f"{PACKAGES[kind]}.{name}" if name in _built_in(kind) else _third_party(kind)[name]
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        return ""
+    text = ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""
+    return " ".join(text.partition("\n\n")[0].split()).rstrip(".:")
 
 
 def load(kind: str, name: str) -> ModuleType:

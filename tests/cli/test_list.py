@@ -37,3 +37,37 @@ def test_broken_recipes_are_shown_as_such(spotter, folder):
     folder("recipes/Broken-v0.yaml", "variants: [")
     out = spotter("list", "broken").out
     assert out.startswith("Broken-v0\t\t\t\tbroken: recipes/Broken-v0.yaml:1: not valid YAML")
+
+
+KINDS = {
+    "algos": "ppo",
+    "envs": "CartPole-v1",
+    "families": "classic",
+    "wrappers": "frame_stack",
+    "signals": "step_penalty",
+    "encoders": "nature_cnn",
+    "metrics": "policy/entropy",
+    "settings": "algo.lr",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_can_be_named(spotter, kind):
+    ran = spotter("list", kind)
+    rows = [line.split("\t") for line in ran.out.splitlines()]
+    assert ran.code == 0
+    assert KINDS[kind] in [cells[0] for cells in rows]
+    if kind != "envs":
+        assert all(cells[-1] for cells in rows), "everything is described"
+    assert KINDS[kind] in spotter("list", kind, KINDS[kind][:5].upper()).out
+
+
+def test_settings_are_found_by_the_names_of_others(spotter):
+    out = spotter("list", "settings", "gae_lambda").out
+    assert {line.split("\t")[0] for line in out.splitlines()} == {"algo.lambda"}
+
+
+def test_a_kind_without_a_match_is_no_mistake(spotter):
+    ran = spotter("list", "algos", "zzz")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err == "none of 3 algos has 'zzz' in it\n"

@@ -1,6 +1,7 @@
 """The commands and options are a promise: change this file when you change them."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -106,6 +107,7 @@ SURFACE = {
         "--answer-tokens",
         "--trust",
     ],
+    "spotter completion": ["SHELL"],
     "spotter config": [],
     "spotter config show": ["ADDRESS", "KEY=VALUE...", "--origin", "--algo", "--json"],
     "spotter config check": ["FILE..."],
@@ -157,7 +159,46 @@ def test_every_command_explains_itself(spotter, name):
     assert not ran.err
 
 
-@pytest.mark.parametrize("args", [(), ("--help",)])
+def _help(spotter, name: str, monkeypatch) -> list[str]:
+    monkeypatch.setenv("COLUMNS", "80")
+    return spotter(*name.split()[1:], "-h").out.splitlines()
+
+
+@pytest.mark.parametrize("name", SURFACE)
+def test_help_fits_into_80_columns_and_nothing_is_cut(spotter, name, monkeypatch):
+    lines = _help(spotter, name, monkeypatch)
+    assert [line for line in lines if len(line) > 80] == []
+    assert [line for line in lines if re.search(r"[a-z,]\.\.\.$", line)] == []
+
+
+@pytest.mark.parametrize("name", SURFACE)
+def test_every_command_has_examples_of_itself(spotter, name, monkeypatch):
+    lines = _help(spotter, name, monkeypatch)
+    after = lines[lines.index("  Examples:") + 1 :]
+    short = name.removesuffix(" show") if name.startswith("spotter config") else name
+    assert any(short in line for line in after)
+
+
+@pytest.mark.parametrize("name", SURFACE)
+def test_metavars_are_of_one_style(spotter, name, monkeypatch):
+    """Capitals, no types of Python; what may be left out stands in brackets."""
+    text = "\n".join(_help(spotter, name, monkeypatch)).partition("  Examples:")[0]
+    assert not re.search(r"<(int|str|float|path|list|Path)\b|\{[A-Z]|x>=|\[required\]", text)
+    for line in text.splitlines():
+        option = re.match(r"  (?:-\w, )?--[a-z-]+ (\S+)  ", line)
+        assert option is None or re.fullmatch(r"[A-Z]+|WxH", option[1]), line
+
+
+def test_commands_come_in_groups(spotter):
+    lines = spotter("-h").out.splitlines()
+    places = [lines.index(f"{title}:") for title in ("Train", "Look", "Share", "Agents", "Help")]
+    assert places == sorted(places)
+    for name in SURFACE:
+        if name.count(" ") == 1:
+            assert any(line.startswith(f"  {name.split()[1]} ") for line in lines), name
+
+
+@pytest.mark.parametrize("args", [(), ("--help",), ("-h",)])
 def test_the_help_teaches(spotter, args):
     out = spotter(*args).out
     examples = [line for line in out.splitlines() if line.startswith("    spotter ")]

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from spotter.cli import examples
 from spotter.cli.echo import echo, echo_json
-from spotter.cli.groups import ShowByDefault
+from spotter.cli.groups import Command, ShowByDefault
 from spotter.cli.train import Address, Algo, Overrides
 from spotter.cli.words import plural
 
@@ -42,7 +43,7 @@ def _group(context: typer.Context) -> None:
         echo(context.get_help())
 
 
-@app.command()
+@app.command(cls=Command, epilog=examples.CONFIG_SHOW)
 def show(
     address: Address,
     overrides: Overrides = None,
@@ -84,7 +85,7 @@ def _maybe_a_command(address: str, error: "UserError") -> "UserError":
     return error
 
 
-@app.command()
+@app.command(cls=Command, epilog=examples.CONFIG_CHECK)
 def check(files: Files = None) -> None:
     """Check recipe, family and protocol files.
 
@@ -103,7 +104,7 @@ def check(files: Files = None) -> None:
     echo(f"{what}: all fine")
 
 
-@app.command()
+@app.command(cls=Command, epilog=examples.CONFIG_FMT)
 def fmt(
     files: Files = None,
     only_check: Annotated[
@@ -154,7 +155,7 @@ def _replace(path: Path, text: str) -> None:
         temporary.unlink(missing_ok=True)
 
 
-@app.command()
+@app.command(cls=Command, epilog=examples.CONFIG_SCHEMA)
 def schema() -> None:
     """Print the JSON schema of recipe files, for editors."""
     from spotter.config.schema import recipe_schema

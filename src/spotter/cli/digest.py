@@ -5,7 +5,7 @@ from typing import Annotated, Final
 import typer
 
 from spotter.cli.echo import echo
-from spotter.cli.runs import SELECTOR
+from spotter.cli.runs import Selector
 
 EXAMPLES: Final = """\b
 Examples:
@@ -19,7 +19,7 @@ The page names no file, machine or account, and says what it left out.
 
 
 def run(
-    selector: Annotated[str, typer.Argument(metavar="RUN", help=SELECTOR)] = "@last",
+    selector: Selector = "@last",
     tokens: Annotated[
         int, typer.Option("--tokens", metavar="N", help="How long it may be, for a model.")
     ] = 4000,

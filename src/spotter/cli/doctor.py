@@ -29,9 +29,9 @@ Examples:
 
 \b
 What the columns say:
-  step      time of one decision of one copy, wrappers included
-  seeds     yes: the same seed and actions give the same game, so runs can be repeated
-  copies    differ: other seeds give other games; alike: only the policy's dice differ
+  step      time of one decision of one env, wrappers included
+  seeds     yes: the same seed and actions give the same game
+  copies    differ: other seeds give other games; alike: only the sampling does
 
 A family that is not installed is no fault (exit code 0); one that is installed and broken is
 (exit code 1), and so is an environment you name that does not work, for whatever reason (2).
@@ -63,7 +63,7 @@ def run(
     ] = True,
     trust: Trust = False,
 ) -> None:
-    """Say what is wrong with a run, or try one environment of each family; and what to mend."""
+    """Say what is wrong with a run, or try one environment of each family; and how to fix it."""
     if address is not None:
         found = _run_of(address, overrides or [])
         if found is not None:

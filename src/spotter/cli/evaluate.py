@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from spotter.cli import completion
 from spotter.cli.echo import echo
 from spotter.cli.train import Overrides
 from spotter.cli.trust import Trust, trusting
@@ -17,7 +18,9 @@ def run(
     selector: Annotated[
         str,
         typer.Argument(
-            metavar="RUN", help="@last, an id or how it begins; /@best, /@latest, /step=N."
+            metavar="RUN",
+            help="@last, an id or how it begins; /@best, /@latest, /step=N.",
+            autocompletion=completion.runs,
         ),
     ],
     overrides: Overrides = None,

@@ -5,6 +5,7 @@ from typing import Annotated, Final
 import typer
 
 from spotter.cli.echo import echo
+from spotter.cli.runs import Selector
 from spotter.cli.trust import Trust, trusting
 from spotter.cli.words import number, plural
 
@@ -12,15 +13,13 @@ EXAMPLES: Final = """\b
 Examples:
   spotter film @last                              half a minute, into the run's videos
   spotter film @last --checkpoints 6 --seconds 60
-  spotter film @last --size 1080x1920 --out short.mp4 --title "Learning to balance"
+  spotter film @last --size 1080x1920 --out short.mp4 --title "Balance"
   spotter train CartPole-v1:ppo checkpoint.keep=null   keeps every checkpoint to film
 """
 
 
 def run(
-    selector: Annotated[
-        str, typer.Argument(metavar="RUN", help="@last, @last:EnvId, an id or how it begins.")
-    ],
+    selector: Selector,
     checkpoints: Annotated[
         int,
         typer.Option("--checkpoints", metavar="N", help="How many policies, untrained included."),

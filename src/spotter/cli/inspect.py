@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from spotter.cli import table
+from spotter.cli import completion, table
 from spotter.cli.echo import echo, echo_json
 from spotter.cli.inspect_play import How, check_step, episodes_of, kept, refuse, refuse_lambda
 from spotter.cli.train import Overrides
@@ -38,6 +38,7 @@ Policy = Annotated[
     typer.Argument(
         metavar="RUN",
         help="@last, an id or how it begins; /@best, /@latest, /step=N; a saved episode.",
+        autocompletion=completion.runs,
     ),
 ]
 

@@ -10,7 +10,7 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Final, NoReturn
 
@@ -21,10 +21,12 @@ from spotter.cli import (
     bench,
     blackbox,
     compare,
+    completion,
     config,
     digest,
     doctor,
     evaluate,
+    examples,
     film,
     inspect,
     keep,
@@ -39,7 +41,7 @@ from spotter.cli import (
     train,
 )
 from spotter.cli.echo import echo
-from spotter.cli.groups import Commands
+from spotter.cli.groups import Command, Commands
 from spotter.display.words import printable
 
 USER_ERROR: Final = 2
@@ -49,23 +51,14 @@ _NOT_OURS: Final = (("spotter.envs.slices", "EnvError"), ("spotter.rundir.files"
 
 _EXAMPLES: Final = """\b
 Examples:
-  spotter list                              what can be trained, and what it promises
   spotter train CartPole-v1:ppo             train a recipe until it is solved
-  spotter train Acrobot-v1 algo.lr=3e-4     any setting can be changed by its dotted name
-  spotter config CartPole-v1:ppo --origin   every setting, and where it came from
-  spotter config check                      look for mistakes in your recipe files
+  spotter train Acrobot-v1 algo.lr=3e-4     change any setting by its dotted name
   spotter runs                              what was trained here, newest first
-  spotter report @last                      a page with curves and film, to mail to somebody
-  spotter eval @last                        play its best policy again; does the score hold?
-  spotter studio                            all of it in your browser, while it learns
-  spotter inspect @last                     every decision of an episode, and what it was worth
-  spotter play CartPole-v1 --mode human     do it yourself
-  spotter film @last                        a film of the policy improving
-  spotter bench CartPole-v1:ppo             where the time goes, and what makes it faster here
-  spotter doctor @last                      what is wrong with a run, and what to try first
-  spotter doctor                            does every environment work? if not, what to do
-  spotter digest @last                      a run on one page, for a language model or for you
-  spotter mcp                               let a coding agent do all of this, within limits
+  spotter eval @last                        play its best policy again
+  spotter doctor @last                      what is wrong, what to try first
+  spotter studio                            all of it in your browser
+
+`spotter COMMAND -h` has examples for every command; `spotter list` shows what there is.
 """
 
 app = typer.Typer(
@@ -76,33 +69,48 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("list")(recipes.show)
-app.command("train", epilog=train.EXAMPLES)(train.run)
-app.command("runs", epilog=runs.EXAMPLES)(runs.show_all)
-app.command("show")(runs.show_one)
-app.command("report")(report.run)
-app.command("compare")(compare.compare)
-app.command("diff")(compare.diff)
-app.command("tag")(keep.tag)
-app.command("note")(keep.note)
-app.command("stop")(keep.stop)
-app.command("rm")(keep.rm)
-app.command("export")(keep.export)
-app.command("import")(keep.import_)
-app.command("reindex")(keep.reindex)
-app.command("eval")(evaluate.run)
-app.command("inspect", epilog=inspect.EXAMPLES)(inspect.run)
-app.command("play", epilog=play.EXAMPLES)(play.run)
-app.command("film", epilog=film.EXAMPLES)(film.run)
-app.command("studio", epilog=studio.EXAMPLES)(studio.run)
-app.command("blackbox")(blackbox.run)
-app.command("bench", epilog=bench.EXAMPLES)(bench.run)
-app.command("doctor", epilog=doctor.EXAMPLES)(doctor.run)
-app.command("digest", epilog=digest.EXAMPLES)(digest.run)
-app.command("review", epilog=review.EXAMPLES)(review.run)
-app.command("mcp", epilog=mcp.EXAMPLES)(mcp.run)
-app.add_typer(config.app, name="config")
+_COMMANDS: Final[dict[str, tuple[tuple[str, Callable[..., None], str], ...]]] = {
+    "Train": (
+        ("list", recipes.show, examples.LIST),
+        ("train", train.run, train.EXAMPLES),
+        ("stop", keep.stop, examples.STOP),
+        ("bench", bench.run, bench.EXAMPLES),
+    ),
+    "Look": (
+        ("runs", runs.show_all, runs.EXAMPLES),
+        ("show", runs.show_one, examples.SHOW),
+        ("compare", compare.compare, examples.COMPARE),
+        ("diff", compare.diff, examples.DIFF),
+        ("eval", evaluate.run, examples.EVAL),
+        ("doctor", doctor.run, doctor.EXAMPLES),
+        ("inspect", inspect.run, inspect.EXAMPLES),
+        ("play", play.run, play.EXAMPLES),
+        ("studio", studio.run, studio.EXAMPLES),
+        ("blackbox", blackbox.run, examples.BLACKBOX),
+    ),
+    "Share": (
+        ("report", report.run, examples.REPORT),
+        ("film", film.run, film.EXAMPLES),
+        ("tag", keep.tag, examples.TAG),
+        ("note", keep.note, examples.NOTE),
+        ("rm", keep.rm, examples.RM),
+        ("export", keep.export, examples.EXPORT),
+        ("import", keep.import_, examples.IMPORT),
+        ("reindex", keep.reindex, examples.REINDEX),
+    ),
+    "Agents": (
+        ("digest", digest.run, digest.EXAMPLES),
+        ("review", review.run, review.EXAMPLES),
+        ("mcp", mcp.run, mcp.EXAMPLES),
+    ),
+    "Help": (("completion", completion.run, examples.COMPLETION),),
+}
+app.add_typer(config.app, name="config", rich_help_panel="Train")
+for _group, _commands in _COMMANDS.items():
+    for _name, _run, _examples in _commands:
+        app.command(_name, cls=Command, epilog=_examples, rich_help_panel=_group)(_run)
 
 
 def _print_version(wanted: bool) -> None:
@@ -162,6 +170,8 @@ def run(args: Sequence[str]) -> int:
             shown = text.encode(errors="surrogateescape")
             return _fail(f"the argument {shown!r} is not valid UTF-8; type it again", USER_ERROR)
     command = typer.main.get_command(app)
+    if completion.is_asked():
+        completion.prepare()
     try:
         code = command.main(args=list(args), prog_name="spotter", standalone_mode=False)
     except typer.TyperException as error:

@@ -14,47 +14,62 @@ Examples:
   spotter mcp --read-only                   look, but start and change nothing
   spotter mcp --most-runs 1 --most-steps 1000000 --most-minutes 30
   spotter mcp --http                        on this machine alone: prints an address and a token
-\b
+
 Limits hold for all servers and agents of a folder of runs together. docs/howto/mcp.md shows how to
 add Spotter to a client.
 """
 _HOST: Final = "127.0.0.1"
 _PORT: Final = 7861
+Port = Annotated[
+    int | None,
+    typer.Option(
+        "--port",
+        metavar="N",
+        min=0,
+        max=65535,
+        show_default=str(_PORT),
+        help="For --http; 0: a free one.",
+    ),
+]
+Host = Annotated[
+    str | None,
+    typer.Option("--host", metavar="NAME", show_default=_HOST, help="For --http: who may connect."),
+]
 
 
 def run(
     http: Annotated[
         bool, typer.Option("--http", help="Streamable HTTP instead of stdin and stdout.")
     ] = False,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            "--port", min=0, max=65535, show_default=str(_PORT), help="For --http; 0: a free one."
-        ),
-    ] = None,
-    host: Annotated[
-        str | None,
-        typer.Option(
-            "--host", metavar="NAME", show_default=_HOST, help="For --http: who may connect."
-        ),
-    ] = None,
+    port: Port = None,
+    host: Host = None,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="No tool that starts or changes anything.")
     ] = False,
     most_runs: Annotated[
-        int, typer.Option("--most-runs", min=0, help="Runs of agents at the same time.")
+        int,
+        typer.Option("--most-runs", metavar="N", min=0, help="Runs of agents at the same time."),
     ] = 2,
     most_steps: Annotated[
-        int, typer.Option("--most-steps", min=0, help="Env steps of all their runs together.")
+        int,
+        typer.Option(
+            "--most-steps", metavar="N", min=0, help="Env steps of all their runs together."
+        ),
     ] = 20_000_000,
     most_minutes: Annotated[
-        float, typer.Option("--most-minutes", min=0, help="Minutes of all their runs together.")
+        float,
+        typer.Option(
+            "--most-minutes", metavar="N", min=0, help="Minutes of all their runs together."
+        ),
     ] = 240.0,
     renew: Annotated[
-        bool, typer.Option("--renew", help="Forget what was spent: steps and minutes begin anew.")
+        bool, typer.Option("--renew", help="Forget what was spent: steps and minutes start at 0.")
     ] = False,
     answer_tokens: Annotated[
-        int, typer.Option("--answer-tokens", min=1000, help="The longest answer of a tool.")
+        int,
+        typer.Option(
+            "--answer-tokens", metavar="N", min=1000, help="The longest answer of a tool."
+        ),
     ] = 8000,
     trust: Annotated[
         bool,

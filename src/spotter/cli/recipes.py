@@ -1,15 +1,20 @@
-"""`spotter list`: what can be trained."""
+"""`spotter list`: what can be trained, and what can be named in a config."""
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from spotter.cli import table
+from spotter.cli.echo import echo
 from spotter.cli.words import count, number
 
 if TYPE_CHECKING:
     from spotter.config.catalogue import Entry
 
+Row = tuple[str, ...]
+Listing = tuple[tuple[str, ...], list[Row]]
+"""Columns and rows."""
 _COLUMNS: Final = ("address", "algorithm", "env steps", "promises", "description")
 _GIVES: Final = ("description…", "algorithm", "promises", "description")
 
@@ -17,16 +22,28 @@ _GIVES: Final = ("description…", "algorithm", "promises", "description")
 def show(
     text: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TEXT", help="Only recipes with these words, or close to them."),
+        typer.Argument(
+            metavar="TEXT",
+            help=(
+                "Only recipes with these words, or close to them. First algos, envs, families, "
+                "wrappers, signals, encoders, metrics or settings: those instead of recipes."
+            ),
+            autocompletion=lambda: list(KINDS),
+        ),
     ] = None,
 ) -> None:
-    """List recipes: address, algorithm, budget, the score it promises.
+    """List recipes; or algorithms, environments, wrappers, metrics, settings.
 
-    In a pipe: one line per recipe, columns separated by tabs.
+    Of a recipe: address, algorithm, budget, the score it reaches. In a pipe: one line each, columns
+    separated by tabs.
     """
+    words = text or []
+    if words and words[0] in KINDS:
+        _show_kind(words[0], words[1:])
+        return
     from spotter.config.catalogue import find
 
-    entries = find(" ".join(text or ()))
+    entries = find(" ".join(words))
     # what is wrong with a broken one is read to its end
     wraps = ("description",) if any(entry.problem for entry in entries) else ()
     table.show(_COLUMNS, [_cells(entry) for entry in entries], wraps, _GIVES)
@@ -38,3 +55,72 @@ def _cells(entry: "Entry") -> list[str]:
     budget = count(entry.env_steps) if entry.env_steps else "until solved"
     promise = "" if entry.score is None else number(entry.score)
     return [entry.address, entry.algo, budget, promise, entry.description]
+
+
+def _show_kind(kind: str, words: Sequence[str]) -> None:
+    columns, rows = KINDS[kind]()
+    found = [row for row in rows if all(w.lower() in " ".join(row).lower() for w in words)]
+    if not found:
+        echo(f"none of {len(rows)} {kind} has '{' '.join(words)}' in it", err=True)
+        return
+    table.show(columns, found, wraps=columns[-1:], gives=columns[1:-1])
+
+
+def _plugins(kind: str) -> Callable[[], Listing]:
+    def listing() -> Listing:
+        from spotter import plugins
+
+        names = plugins.names(kind)
+        return ("name", "description"), [(name, plugins.purpose(kind, name)) for name in names]
+
+    return listing
+
+
+def _envs() -> Listing:
+    """Every id Gymnasium knows, the families' own included, and every recipe's."""
+    import gymnasium as gym
+
+    from spotter import plugins
+    from spotter.config import recipes
+    from spotter.types import UserError
+
+    for family in plugins.names("envs"):
+        try:
+            getattr(plugins.load("envs", family), "register", lambda: None)()
+        except (UserError, ImportError):
+            continue  # not installed
+    known = recipes.files()
+    ids = sorted({*gym.registry, *known})
+    return ("environment", "family", "recipe"), [
+        (env_id, recipes.family_of(env_id), "yes" if env_id in known else "") for env_id in ids
+    ]
+
+
+def _metrics() -> Listing:
+    from spotter import plugins
+    from spotter.rundir.catalogue import catalogue
+
+    specs = sorted(catalogue(plugins.names("algos")), key=lambda spec: spec.key)
+    return ("metric", "better", "meaning"), [(s.key, s.better or "", s.meaning) for s in specs]
+
+
+def _settings() -> Listing:
+    from spotter.config.reference import entries
+
+    columns = ("setting", "of", "type", "default", "range", "elsewhere", "meaning")
+    return columns, [
+        (e.name, e.section, e.type, e.default, e.range, ", ".join(e.also), e.meaning)
+        for e in entries()
+    ]
+
+
+KINDS: Final[dict[str, Callable[[], Listing]]] = {
+    "algos": _plugins("algos"),
+    "envs": _envs,
+    "families": _plugins("envs"),
+    "wrappers": _plugins("wrappers"),
+    "signals": _plugins("signals"),
+    "encoders": _plugins("nets"),
+    "metrics": _metrics,
+    "settings": _settings,
+}

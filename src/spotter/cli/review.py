@@ -5,7 +5,7 @@ from typing import Annotated, Final
 import typer
 
 from spotter.cli.echo import echo
-from spotter.cli.runs import SELECTOR, is_terminal
+from spotter.cli.runs import Selector, is_terminal
 
 EXAMPLES: Final = """\b
 Examples:
@@ -23,7 +23,7 @@ Off until you say where the model is:
 
 
 def run(
-    selector: Annotated[str, typer.Argument(metavar="RUN", help=SELECTOR)] = "@last",
+    selector: Selector = "@last",
     frames: Annotated[
         int, typer.Option("--frames", metavar="N", help="Pictures of its newest episode to send.")
     ] = 0,

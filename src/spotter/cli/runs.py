@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from spotter.cli import table
+from spotter.cli import completion, table
 from spotter.cli.echo import echo, echo_json
 from spotter.cli.words import count, duration, number, plural
 
@@ -21,8 +21,9 @@ Examples:
   spotter runs env=CartPole-v1 'score>400' tag=baseline
   spotter runs --last 5 --json                  for a program or a language model
 """
-Selector = Annotated[str, typer.Argument(metavar="RUN", help=SELECTOR)]
-Selectors = Annotated[list[str], typer.Argument(metavar="RUN", help=SELECTOR)]
+_RUN: Final = typer.Argument(metavar="RUN", help=SELECTOR, autocompletion=completion.runs)
+Selector = Annotated[str, _RUN]
+Selectors = Annotated[list[str], _RUN]
 
 _COLUMNS: Final = ("run", "recipe", "status", "env steps", "score", "tags")
 _GIVES: Final = ("tags", "status", "recipe…", "recipe", "env steps")

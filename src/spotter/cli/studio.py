@@ -14,7 +14,10 @@ Examples:
 
 def run(
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Where to listen; 0 takes a free one.")
+        int,
+        typer.Option(
+            "--port", metavar="N", min=0, max=65535, help="Where to listen; 0 takes a free one."
+        ),
     ] = 7860,
     host: Annotated[
         str,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Protocol
 
 import typer
 
-from spotter.cli import pipe
+from spotter.cli import completion, pipe
 from spotter.cli.echo import echo
 from spotter.cli.trust import Trust, trusting
 from spotter.cli.words import count, duration, number
@@ -23,24 +23,28 @@ EXAMPLES: Final = """\b
 Examples:
   spotter train CartPole-v1:ppo
   spotter train CartPole-v1 --algo a2c --seed 7
-  spotter train CartPole-v1:ppo algo.lr=3e-4 'algo.clip={start: 0.2, end: 0.05}'
+  spotter train CartPole-v1:ppo 'algo.clip={start: 0.2, end: 0.05}'
   spotter train my_recipe.yaml:fast budget.env_steps=5e4 reward.clip=null
   spotter train my_package:MyEnv-v0
-  spotter train --resume @last                         go on where it was left
-  spotter train --resume @last algo.lr=1e-4            … with another setting
+  spotter train --resume @last                   continue where it stopped
+  spotter train --resume @last algo.lr=1e-4      … with another setting
   spotter train LunarLander-v3:ppo --from @best-of:LunarLander-v3
 """
 
 Address = Annotated[
     str,
     typer.Argument(
-        metavar="ADDRESS", help="EnvId:variant, EnvId, file.yaml:variant, or package:EnvId."
+        metavar="ADDRESS",
+        help="EnvId:variant, EnvId, file.yaml:variant, or package:EnvId.",
+        autocompletion=completion.addresses,
     ),
 ]
 OptionalAddress = Annotated[
     str | None,
     typer.Argument(
-        metavar="ADDRESS", help="EnvId:variant, EnvId, file.yaml:variant, or package:EnvId."
+        metavar="ADDRESS",
+        help="EnvId:variant, EnvId, file.yaml:variant, or package:EnvId.",
+        autocompletion=completion.addresses,
     ),
 ]
 Overrides = Annotated[
@@ -48,12 +52,35 @@ Overrides = Annotated[
     typer.Argument(
         metavar="KEY=VALUE",
         help="Settings to change by dotted name; values are YAML, null switches off.",
+        autocompletion=completion.settings,
     ),
 ]
 Algo = Annotated[
     str | None,
     typer.Option(
-        "--algo", metavar="NAME", help="The variant with this algorithm; or for a bare environment."
+        "--algo",
+        metavar="NAME",
+        help="The variant with this algorithm; or for a bare environment.",
+        autocompletion=completion.algorithms,
+    ),
+]
+
+Resume = Annotated[
+    str | None,
+    typer.Option(
+        "--resume",
+        metavar="RUN",
+        help="Continue a run where it stopped.",
+        autocompletion=completion.runs,
+    ),
+]
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="RUN",
+        help="Start with the weights of another run.",
+        autocompletion=completion.runs,
     ),
 ]
 
@@ -82,14 +109,8 @@ def run(
     seed: Annotated[
         str | None, typer.Option("--seed", metavar="N", help="The same as seed=N.")
     ] = None,
-    resume: Annotated[
-        str | None,
-        typer.Option("--resume", metavar="RUN", help="Go on with a run where it was left."),
-    ] = None,
-    source: Annotated[
-        str | None,
-        typer.Option("--from", metavar="RUN", help="Start with the weights of another run."),
-    ] = None,
+    resume: Resume = None,
+    source: From = None,
     fresh_optimizer: Annotated[
         bool, typer.Option("--fresh-optimizer", help="With --from: weights only.")
     ] = False,

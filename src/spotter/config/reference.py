@@ -38,6 +38,10 @@ _WORDS: Final = {
 }
 
 
+TYPES: Final = (*_WORDS.values(), "schedule", "anything")
+"""Words for types; other words in an entry's type are values."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """One setting."""
@@ -51,6 +55,13 @@ class Entry:
     meaning: str
     also: tuple[str, ...] = ()
     """What other libraries call it."""
+
+    @property
+    def is_override(self) -> bool:
+        """Whether it can be written as `name=value`; what is inside lists cannot."""
+        return (
+            self.section.split(":")[0] in (*RunConfig.model_fields, "run") and "[" not in self.name
+        )
 
 
 def entries() -> list[Entry]:

@@ -1,0 +1,98 @@
+"""Examples of commands that have few; longer lists stand beside their commands."""
+
+from typing import Final
+
+LIST: Final = """\b
+Examples:
+  spotter list                     every recipe
+  spotter list lunar               recipes with a word in them
+  spotter list algos               also envs, families, wrappers, signals, encoders
+  spotter list settings clip       every setting with a word in its name or meaning
+  spotter list metrics loss        every number that a run may write
+"""
+SHOW: Final = """\b
+Examples:
+  spotter show @last
+  spotter show @best-of:CartPole-v1
+"""
+REPORT: Final = """\b
+Examples:
+  spotter report @last             writes report.html and report.md into its folder
+"""
+COMPARE: Final = """\b
+Examples:
+  spotter compare @last 20261115-1045
+  spotter compare baseline wider   two tags
+"""
+DIFF: Final = """\b
+Examples:
+  spotter diff @last @best-of:CartPole-v1
+"""
+TAG: Final = """\b
+Examples:
+  spotter tag @last baseline       from now on `spotter show baseline` finds it
+  spotter tag baseline baseline --remove
+"""
+NOTE: Final = """\b
+Examples:
+  spotter note @last "entropy falls too early"
+"""
+STOP: Final = """\b
+Examples:
+  spotter stop @last
+"""
+RM: Final = """\b
+Examples:
+  spotter rm 20261115-1045         asks first
+  spotter rm @last --yes
+"""
+EXPORT: Final = """\b
+Examples:
+  spotter export @last             writes <id>.zip
+  spotter export baseline baseline.zip
+"""
+IMPORT: Final = """\b
+Examples:
+  spotter import baseline.zip
+"""
+REINDEX: Final = """\b
+Examples:
+  spotter reindex
+"""
+EVAL: Final = """\b
+Examples:
+  spotter eval @last               the episodes of its evaluation record, again
+  spotter eval @last/@latest       its last weights instead of its best
+  spotter eval @last --episodes 100
+  spotter eval @last/step=20224 env.sticky=0.25
+"""
+BLACKBOX: Final = """\b
+Examples:
+  spotter blackbox runs/20261115-104500-1a2b/blackbox/copy-3
+"""
+CONFIG_SHOW: Final = """\b
+Examples:
+  spotter config CartPole-v1:ppo
+  spotter config CartPole-v1:ppo algo.lr=1e-4 --origin
+  spotter config MountainCar-v0 --algo a2c --json
+"""
+CONFIG_CHECK: Final = """\b
+Examples:
+  spotter config check
+  spotter config check recipes/MyEnv-v0.yaml
+"""
+CONFIG_FMT: Final = """\b
+Examples:
+  spotter config fmt
+  spotter config fmt --check       exit 1 if a file is not in order
+"""
+CONFIG_SCHEMA: Final = """\b
+Examples:
+  spotter config schema > recipe.schema.json
+"""
+COMPLETION: Final = """\b
+Examples:
+  eval "$(spotter completion bash)"              now; in ~/.bashrc: always
+  eval "$(spotter completion zsh)"               after compinit in ~/.zshrc
+  spotter completion fish | source
+"""
