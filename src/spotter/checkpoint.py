@@ -26,6 +26,7 @@ from spotter.config import CheckpointConfig, PolicyConfig, RunConfig
 from spotter.envs import space_data
 from spotter.nets.actor_critic import Policy
 from spotter.packing import pack, unpack
+from spotter.rundir.checkpoints import MOST_STATE
 from spotter.rundir.files import (
     UNREADABLE,
     cannot_write,
@@ -41,8 +42,6 @@ FORMAT: Final = 2
 _POINTERS: Final = ("best", "latest")
 _GAME: Final = ("fingerprint", "protocol", "facts", "actions")
 _STEP: Final = re.compile(r"step-(\d{9,})")
-_MOST_STATE: Final = 256_000_000
-"""Bytes of state.json; environments may be saved in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +302,7 @@ class Saved:
 def read(step: Path) -> Saved:
     """Everything in a checkpoint folder; one that is damaged is a `UserError`."""
     with reading(step):
-        state = read_json(step / "state.json", _MOST_STATE)
+        state = read_json(step / "state.json", MOST_STATE)
         if state["format"] > FORMAT:
             raise ValueError(f"format {state['format']} is newer than {FORMAT}; update Spotter")
         weights = safetensors.torch.load_file(step / "policy.safetensors")

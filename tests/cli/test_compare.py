@@ -22,7 +22,7 @@ def test_outcomes_then_settings(spotter, make_run):
     one = make_run(scores=[10.0, 12.0, 14.0], env_steps=5000, steps_to_threshold=4000)
     slow = {"algo": {"name": "ppo", "lr": 1e-5}, "seed": 3}
     two = make_run(scores=[20.0], seeds="eval", config=slow)
-    two.metrics_path.write_text('{"time/fps": 1234.5}\n')
+    two.metrics_path.write_text('{"time/fps": 1234.5, "time/wall_fps": 900}\n')
     ran = spotter("compare", one.id, two.id)
     assert ran.code == 0
     table = rows(ran.out)
@@ -37,7 +37,7 @@ def test_outcomes_then_settings(spotter, make_run):
         "5,000",
     ]
     assert table[two.id][1:6] == ["3", "20", "-", "eval", "-"]
-    assert table[two.id][-1] == "1,234"
+    assert table[two.id][-2:] == ["1,234", "900"]
     assert table["setting"] == [one.id, two.id]
     assert table["algo.lr"][1] == "1e-05"
     assert table["seed"] == ["1", "3"]

@@ -126,7 +126,7 @@ def test_a_healthy_run_and_its_environment(spotter, recorded):
     (name,) = recorded("healthy-cartpole")
     ran = spotter("doctor", name[:15])
     assert ran.code == 0
-    assert "Solved; nothing is wrong with it" in ran.out and "not checked" not in ran.out
+    assert "over 20 episodes; nothing is wrong with it" in ran.out and "not checked" not in ran.out
 
 
 def test_a_run_as_json(spotter, recorded):

@@ -9,6 +9,13 @@ import pytest
 from tests.doctor.recordings import FOLDER, unpack
 
 
+def scores_of(events):
+    """What run.json says after such evaluations."""
+    scored = [event for event in events if event["event"] == "evaluation"]
+    tests, evals = ([one["score"] for one in scored if one["seeds"] == s] for s in ("test", "eval"))
+    return {"score": tests[-1] if tests else None, "best": max(evals, default=None)}
+
+
 @pytest.fixture
 def made(tmp_path):
     """A recorded run with some of its settings, fields, columns, events and spaces replaced."""
@@ -20,9 +27,10 @@ def made(tmp_path):
         for before, after in config:
             assert re.search(before, data["config"]), data["config"]
             data["config"] = re.sub(before, after, data["config"])
+        if events is not None:
+            data["events"], data["info"] = events, data["info"] | scores_of(events)
         data["info"] |= info or {}
         data["spaces"] |= spaces or {}
-        data["events"] = data["events"] if events is None else events
         data["columns"] = {key: each[:rows] for key, each in data["columns"].items()}
         count = len(data["columns"]["env_steps"])
         for key, value in (columns or {}).items():

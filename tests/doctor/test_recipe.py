@@ -10,6 +10,7 @@ from spotter.doctor.case import Case
 from spotter.doctor.changes import checked
 from spotter.doctor.run import as_data, as_text, diagnose
 from spotter.rundir import identity
+from spotter.rundir.view import RunView
 
 NO_RECIPE = {"address": "tests.nowhere:Nothing-v0"}
 
@@ -171,11 +172,11 @@ def test_not_where_they_are_normalised(made, setting):
     ],
 )  # fmt: skip
 def test_what_is_so_already_is_not_advised(made, text, expected):
-    assert fitting(Case(made("healthy-cartpole")), text) == expected
+    assert fitting(Case(RunView(made("healthy-cartpole"))), text) == expected
 
 
 def test_a_change_holds_nothing_that_is_so_already(made):
-    case = Case(made("healthy-cartpole"))
+    case = Case(RunView(made("healthy-cartpole")))
     assert checked(case, ["algo.gamma=0.98", "algo.epochs=5"]) == ("algo.epochs=5",)
     assert checked(case, ["algo.gamma=0.98"]) == ()
 

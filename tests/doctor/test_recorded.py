@@ -48,7 +48,11 @@ def test_a_failure_is_called_by_its_name(name, tmp_path):
 def test_a_healthy_run_is_left_in_peace(name, tmp_path):
     _, diagnosis = looked_at(name, tmp_path)
     assert told(diagnosis) == [] and diagnosis.healthy
-    assert diagnosis.verdict == "Solved; nothing is wrong with it that the doctor can see."
+    assert re.fullmatch(
+        r"Solved, test score \S+ ± \S+ over \d+ episodes; "
+        r"nothing is wrong with it that the doctor can see\.",
+        diagnosis.verdict,
+    )
 
 
 @pytest.mark.parametrize("name", [*FAILED, *HEALTHY])

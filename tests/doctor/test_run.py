@@ -15,6 +15,7 @@ from spotter.doctor.changes import command, number, power, scaled
 from spotter.doctor.rules import BY_ID, LAST, LASTING, PLAYED, RULES
 from spotter.doctor.run import as_text, diagnose
 from spotter.metrics import rules as alerts
+from spotter.rundir.view import RunView
 from tests.doctor.recordings import FOLDER
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +61,7 @@ def test_the_change_is_computed_from_the_present_value(made, lr, expected):
 
 def test_a_schedule_keeps_its_shape(made):
     run = made("healthy-cartpole")
-    text = scaled(Case(run), "algo.lr", 0.1)
+    text = scaled(Case(RunView(run)), "algo.lr", 0.1)
     assert text == "algo.lr={shape: linear, start: 0.0001, end: 0.0}"
     changed(validate(run.settings()), [text])
 
@@ -81,7 +82,7 @@ def test_without_readable_settings_it_says_so(made, name):
     assert not [line for line in diagnosis.not_checked if "failed" in line]
     assert all(one.overrides == () for one in diagnosis.problems)
     assert "nan" not in re.findall(r"\w+", as_text(diagnosis))
-    assert command(Case(run), ()) is None
+    assert command(Case(RunView(run)), ()) is None
     assert "settings that name code of another package" in digest(run, tokens=8000)
 
 
@@ -157,7 +158,7 @@ def test_a_fork_that_lost_what_it_began_with(made, parent, scores, told):
     if told:
         assert first.overrides[0].startswith("algo.lr=")
         assert "--from older" in diagnose(run).command
-        assert "Not solved, test score 220." in diagnose(run).verdict
+        assert "Not solved, test score 220 ± 15.08 over 10 episodes." in diagnose(run).verdict
     elif parent is None:
         assert first.id == "budget-too-small"
 
@@ -232,3 +233,19 @@ def test_no_torch_and_no_environment_to_read_a_run(made):
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+def test_a_fork_that_keeps_its_start_is_judged_by_its_last_weights(made):
+    """The test is of the weights it began with, which are the best it has."""
+    each = (("eval", 0, 500.0), ("eval", 4000, 300.0), ("eval", 8000, 220.0), ("test", 0, 490.0))
+    events = [
+        {"event": "evaluation", "seeds": seeds, "env_steps": at, "score": score,
+         "scores": [score] * 10, "episodes": 10, "solved": False, "threshold": 600.0}
+        for seeds, at, score in each
+    ]  # fmt: skip
+    parent = {"run": "older", "checkpoint": "latest"}
+    info = {"parent": parent, "last_score": 220.0, "solved": False, "threshold": 600.0}
+    run = made("failed-budget-too-small", info=info, events=events)
+    problem = next(one for one in diagnose(run).problems if one.id == "start-lost")
+    assert problem.evidence[0] == "score 500 before the first update, 220 at 8,000 env steps"
+    assert "test score 490" in diagnose(run).verdict

@@ -10,6 +10,7 @@ import pytest
 
 from spotter.mcp.desk import Terms
 from spotter.rundir.files import read_json, write_json
+from spotter.rundir.view import RunView
 from tests.mcp.making import ask, at_desk, refused
 from tests.studio.making import ALERT, make_run
 
@@ -20,10 +21,10 @@ def at(seconds_ago):
     return (NOW - timedelta(seconds=seconds_ago)).isoformat(timespec="milliseconds")
 
 
-def raise_alerts(run, times):
+def raise_alerts(run, times, **more):
     with (run.folder / "events.jsonl").open("a") as file:
         for number, time in enumerate(times):
-            alert = {**ALERT, "id": f"alert{number}", "saw": "something " * 20}
+            alert = {**ALERT, "id": f"alert{number}", "saw": "something " * 20, **more}
             file.write(json.dumps({"time": time, "event": "alert", **alert}) + "\n")
 
 
@@ -107,6 +108,16 @@ def test_nobody_is_asked_twice_who_has_no_news(runs):
             assert (await ask(client, "alerts", since=at(200)))["alerts"] == []
 
     asyncio.run(scenario())
+
+
+def test_what_was_raised_after_the_checkpoint_of_a_resume_is_left_out(runs):
+    run = make_run(runs, updates=1)
+    raise_alerts(run, [at(300)] * 2, env_steps=900)
+    run.event("resume", {"env_steps": 500})
+    assert shown(pages(runs)) == [] and RunView(run).alerts == ()
+    raise_alerts(run, [at(100)])
+    assert shown(pages(runs)) == [(run.id, "alert0")]
+    assert [alert.id for alert in RunView(run).alerts] == ["alert0"]
 
 
 @pytest.mark.parametrize(

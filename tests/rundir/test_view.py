@@ -108,6 +108,16 @@ def test_alerts_are_told_once_with_how_often_and_since_when(make_run):
     assert not kl.at_end
 
 
+def test_a_resume_leaves_what_an_alert_saw_before_it(make_run):
+    run = make_run()
+    run.event("alert", {"id": "kl", "saw": "0.1", "env_steps": 100})
+    run.event("alert", {"id": "kl", "saw": "0.9", "env_steps": 900})
+    run.event("resume", {"env_steps": 500})
+    (kl,) = RunView(run).alerts
+    assert (kl.saw, kl.first) == ("0.1", 100)
+    assert [event["saw"] for event in RunView(run).raised] == ["0.1"]
+
+
 def test_a_resume_forgets_alerts_raised_after_its_checkpoint(make_run):
     run = make_run()
     run.metrics_path.write_text(json.dumps({"env_steps": 100, "alerts": ["early"]}) + "\n")

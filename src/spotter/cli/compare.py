@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 _COLUMNS: Final = (
     "run", "recipe", "seed", "score", "over episodes", "on", "to threshold", "env steps",
-    "time", "steps/s",
+    "time", "fps", "wall fps",
 )  # fmt: skip
 _GIVES: Final = (
-    "steps/s", "time", "seed", "on", "recipe…", "to threshold", "env steps", "over episodes",
+    "wall fps", "fps", "time", "seed", "on", "recipe…", "to threshold", "env steps",
+    "over episodes",
 )  # fmt: skip
 
 
@@ -85,7 +86,7 @@ def _row(view: "RunView") -> list[str]:
         steps or "-",
         count(view.env_steps),
         duration(view.elapsed_s),
-        "-" if view.fps is None else count(round(view.fps)),
+        *("-" if rate is None else count(round(rate)) for rate in (view.fps, view.wall_fps)),
     ]
 
 

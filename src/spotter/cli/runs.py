@@ -7,7 +7,7 @@ import typer
 
 from spotter.cli import completion, table
 from spotter.cli.echo import echo, echo_json
-from spotter.cli.words import count, duration, number, plural
+from spotter.cli.words import count, duration, number, plural, speed
 
 if TYPE_CHECKING:
     from spotter.rundir.judged import Judged
@@ -138,8 +138,10 @@ def _echo_identity(view: "RunView") -> None:
     from spotter.rundir.identity import REACHED
 
     info = view.info
-    for key in ("id", "address", "env", "algo", "seed", "status", "phase", "reason"):
+    for key in ("id", "address", "env", "algo", "seed", "status"):
         _line(key, info[key] if info[key] is not None else "-")
+    _line("phase", view.phase or "-")
+    _line("reason", info["reason"] or "-")
     for key in ("protocol", "fingerprint"):
         if info[key]:
             _line(key, info[key])
@@ -154,6 +156,9 @@ def _echo_identity(view: "RunView") -> None:
         if info[key] is not None:
             _line(key, count(info[key]))
     _line("time", duration(view.elapsed_s))
+    if view.train_s is not None:
+        _line("collecting and learning", duration(view.train_s))
+    _line("speed", speed(view.fps, view.wall_fps) or "-")
     for key in ("created", "heartbeat", "ended", "by", "host", "pid", "why"):
         if info[key] not in (None, ""):
             _line(key, info[key])
@@ -177,13 +182,8 @@ def _score(found: "Judged | None") -> str:
 
 def _echo_origin(view: "RunView") -> None:
     from spotter.rundir.trust import origin
-    from spotter.types import UserError
 
-    try:
-        settings = view.run.settings()
-    except UserError:
-        settings = {}
-    if text := origin(view.info, settings):
+    if text := origin(view.info, view.config):
         _line("origin", text)
 
 

@@ -30,7 +30,7 @@ def digest(run: Run, *, tokens: int = TOKENS, others: int = OTHERS) -> str:
         )
     view = RunView(run)
     facts = gather(view)
-    diagnosis = diagnose(run, history=view.history, trusted=False)
+    diagnosis = diagnose(view, trusted=False)
     beside = look(facts, max(others, OTHERS))
     return page(
         [

@@ -8,9 +8,9 @@ import numpy as np
 from spotter.config.dump import flow
 from spotter.digest.budget import Line, Section
 from spotter.digest.facts import Facts
-from spotter.digest.text import WIDTH, short, spark
+from spotter.digest.text import WIDTH, spark
 from spotter.display.events import sentence
-from spotter.display.words import count, duration, number, plural, share, to_threshold
+from spotter.display.words import count, duration, number, plural, share, speed, to_threshold
 from spotter.intervals import Interval
 from spotter.metrics.rules import urgency
 from spotter.rundir.alerts import Alert
@@ -51,8 +51,10 @@ def _progress(facts: Facts) -> str:
     part = f" ({share(view.progress)} of the budget)" if view.progress is not None else ""
     text = f"- Progress: {count(view.env_steps)} env steps{of}{part}"
     text += f", {plural(view.updates, 'update')}, {duration(view.elapsed_s)}"
+    if view.train_s is not None:
+        text += f" ({duration(view.train_s)} collecting and learning)"
     if view.fps:
-        text += f", {short(view.fps)} env steps/s"
+        text += f", {speed(view.fps, view.wall_fps)}"
     if view.eta_s is not None:
         text += f", about {duration(view.eta_s)} left"
     return text

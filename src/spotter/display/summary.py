@@ -27,6 +27,7 @@ from spotter.display.words import (
     plus_minus,
     score,
     share,
+    speed,
 )
 from spotter.intervals import Interval
 from spotter.metrics.alerts import AlertCount
@@ -206,8 +207,7 @@ def _speed(newest: Row | None) -> str:
     train_s, wall_fps = metrics.get("time/train_s"), metrics.get("time/wall_fps")
     if newest is None or not train_s or wall_fps is None:
         return ""
-    fps = newest.env_steps / train_s
-    return f"{fps:,.0f} fps, {wall_fps:,.0f} with evaluation and saving"
+    return speed(newest.env_steps / train_s, wall_fps)
 
 
 def _over(found: Interval, noun: str) -> str:
@@ -239,8 +239,8 @@ def _facts(start: Start, ending: Ending, newest: Row | None) -> dict[str, str]:
     facts["stopped"] = _REASONS.get(ending.reason, ending.reason)
     facts["env steps"] = count(ending.env_steps)
     facts["time"] = duration(ending.seconds)
-    if speed := _speed(newest):
-        facts["speed"] = speed
+    if speed_words := _speed(newest):
+        facts["speed"] = speed_words
     if start.run is not None:
         facts["run"] = str(start.run.folder)
     return facts

@@ -63,6 +63,14 @@ def to_threshold(steps: int | None, total: int | None) -> str:
     )
 
 
+def speed(fps: float | None, wall_fps: float | None) -> str:
+    """`1,234 fps, 980 with evaluation and saving`; empty where it was not measured."""
+    if fps is None:
+        return ""
+    wall = "" if wall_fps is None else f", {wall_fps:,.0f} with evaluation and saving"
+    return f"{fps:,.0f} fps{wall}"
+
+
 def share(value: float) -> str:
     """Of a whole: `3 %`, `<1 %`."""
     return "<1 %" if 0 < value < 0.01 else f"{value:.0%}".replace("%", " %")

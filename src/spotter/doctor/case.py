@@ -1,15 +1,13 @@
 """One run as the rules of the doctor see it: settings, curves, evaluations, alerts, in numbers.
 
-Read once from the files of the run, without torch and without the environment.
+Everything comes from the run's `RunView`, so that no number differs from what other commands show.
+No torch, no environment.
 """
 
-import json
 import math
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -20,8 +18,9 @@ from spotter.doctor.recipe import NONE, Recipe, beside
 from spotter.doctor.stretch import is_constant, mean, median, stretch
 from spotter.metrics.rules import IDS
 from spotter.rundir import trained
-from spotter.rundir.history import Doubles, History
-from spotter.rundir.run import Run
+from spotter.rundir.alerts import Alert
+from spotter.rundir.history import Doubles
+from spotter.rundir.view import RunView
 from spotter.schedules import Schedule
 from spotter.types import UserError
 
@@ -40,35 +39,16 @@ _MOST_BINNED: Final = 15
 _PARTS: Final = ("env", "policy", "transfer", "learn", "eval", "save", "idle")
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """An alert the run recorded while it trained."""
-
-    id: str
-    level: str
-    saw: str
-    advice: str
-    share: float
-    """Of the rows."""
-    first: float
-    """Env steps."""
-    at_end: bool
-
-
 class Case:
     """Everything a rule may ask about one run."""
 
-    def __init__(self, run: Run, history: History | None = None, trusted: bool = True) -> None:
-        self.run = run
-        self.info = run.info()
-        self.history = history or History(run.metrics_path).refresh()
-        self.events = list(run.events())
-        self.scored = run.evaluations()
-        """On seeds of all kinds."""
-        self.evaluations = [one for one in self.scored if one["seeds"] == "eval"]
+    def __init__(self, view: RunView, trusted: bool = True) -> None:
+        self.view = view
+        self.info, self.history = self.view.info, self.view.history
+        self.evaluations = [one for one in view.evaluations if one.seeds == "eval"]
         self.not_checked: list[str] = []
         self.trusted = trusted
-        self.changed = trained.changed(self.info)
+        self.changed = self.view.changed
         """Settings that were not the same all the way."""
         self.config = self._read_config()
         self.recipe = self._read_recipe()
@@ -77,20 +57,22 @@ class Case:
         if self.config is None:
             return NONE
         address = str(self.info.get("address") or "")
-        found = beside(self.config, self.run.written(), address, self.threshold)
+        found = beside(self.config, self.view.written, address, self.threshold)
         return replace(found, solves=False) if self.info.get("parent") else found
 
     def _read_config(self) -> RunConfig | None:
         """What most env steps were trained with, and if that makes no config, its last one."""
-        said = "settings, which this version cannot read"
+        written, said = self.view.config, "settings, which this version cannot read"
+        if self.view.config_problem:
+            self.not_checked.append(f"{said}: {self.view.config_problem}")
+            return None
         try:
-            written = self.run.settings()
             if not self.trusted:
                 said = "settings that name code of another package"
                 check_names(written)
                 said = "settings, which this version cannot read"
             config = validate(written)
-        except (UserError, OSError, AssertionError) as error:
+        except UserError as error:
             self.not_checked.append(f"{said}: {error}")
             return None
         return self._mostly(written, config) if self.changed else config
@@ -146,21 +128,31 @@ class Case:
     def is_clipped(self) -> bool:
         return str(self.setting("algo.name")) == "ppo"
 
+    @property
+    def _leaves(self) -> list[Mapping[str, Any]]:
+        """What is observed, leaf by leaf."""
+        leaves = self.view.spaces.get("observation", {}).values()
+        return [leaf for leaf in leaves if isinstance(leaf, Mapping)]
+
+    @property
+    def _action(self) -> Mapping[str, Any]:
+        return self.view.spaces.get("action", {})
+
     @cached_property
     def images(self) -> bool:
         """Whether anything that is seen is an image; from the newest checkpoint."""
-        return any(leaf.get("kind") == "image" for leaf in self._spaces("observation").values())
+        return any(leaf.get("kind") == "image" for leaf in self._leaves)
 
     @cached_property
     def vector(self) -> bool:
         """Whether all that is seen is plain numbers, of which a wrong scale can be told."""
-        kinds = {leaf.get("kind") for leaf in self._spaces("observation").values()}
+        kinds = {leaf.get("kind") for leaf in self._leaves}
         return kinds == {"vector"}
 
     @cached_property
     def countable(self) -> bool:
         """Whether the state_count signal can tell states apart: one leaf, discrete or bounded."""
-        leaves = [*self._spaces("observation").values()]
+        leaves = self._leaves
         if len(leaves) != 1 or leaves[0].get("kind") == "discrete":
             return len(leaves) == 1
         ends = [float(end) for part in ("low", "high") for end in leaves[0].get(part) or ()]
@@ -170,28 +162,17 @@ class Case:
     @cached_property
     def continuous(self) -> bool:
         """Whether actions are numbers, not choices."""
-        return self._spaces("action").get("kind") == "box"
+        return self._action.get("kind") == "box"
 
     @cached_property
     def actions(self) -> int | None:
         """How many there are to choose from; None where that is unknown or no whole number."""
-        nvec = self._spaces("action").get("nvec") or self._choices()
+        nvec = self._action.get("nvec") or self._choices()
         return int(np.prod(nvec)) if nvec else None
 
     def _choices(self) -> list[int]:
         shares = [key for key in self.history.keys if key.startswith("action/share/")]
         return [len(shares)] if shares else []
-
-    def _spaces(self, part: str) -> Mapping[str, Any]:
-        for folder in sorted(self.run.folder.glob("checkpoints/step-*"), reverse=True):
-            try:
-                state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-            except (OSError, ValueError):
-                continue
-            found = state.get(part)
-            if isinstance(found, Mapping):
-                return found
-        return {}
 
     @cached_property
     def rollout(self) -> float:
@@ -244,27 +225,19 @@ class Case:
 
     @property
     def env_steps(self) -> int:
-        """run.json is written now and then, a row at every update."""
-        told = self.history.last("env_steps")
-        return max(int(self.info.get("env_steps") or 0), int(told) if math.isfinite(told) else 0)
+        return self.view.env_steps
 
     # --- how it went -----------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def threshold(self) -> float | None:
-        for event in reversed(self.scored):
-            if event.get("threshold") is not None:
-                return float(event["threshold"])
-        own = self.number("env.threshold")
-        return own if math.isfinite(own) else None
+        return self.view.threshold
 
     @property
     def solved(self) -> bool:
-        """The test at its end has the last word, an evaluation before there was one."""
-        tested = self.info.get("solved")
-        if tested is not None:
-            return bool(tested)
-        return any(one.get("solved") for one in self.evaluations)
+        """The test has the last word, an evaluation before there was one."""
+        tested = self.view.solved
+        return self.view.steps_to_threshold is not None if tested is None else tested
 
     @property
     def start(self) -> float:
@@ -284,12 +257,10 @@ class Case:
     @property
     def judged(self) -> tuple[str, float]:
         """The one score it is judged by, with its full name: test, best evaluation, training."""
-        tested = [float(one["score"]) for one in self.scored if one["seeds"] == "test"]
-        if tested:
-            return "test score", tested[-1]
-        if self.evaluations:
-            return "best evaluation", max(float(one["score"]) for one in self.evaluations)
-        return "training score", self.last
+        score = self.view.score
+        if score is None:
+            return "training score", self.last
+        return "test score" if score.seeds == "test" else "best evaluation", score.mean
 
     def way(self, score: float) -> float:
         """How far a score is on the way from the first one to the threshold: 0 to 1 and beyond."""
@@ -344,26 +315,10 @@ class Case:
         return len(scores) >= FEWEST_ROWS and is_constant(scores) and is_constant(last)
 
     @cached_property
-    def alerts(self) -> dict[str, Recorded]:
-        """What the run recorded, by id; how often is counted from the rows themselves."""
-        held = _held(self.run.metrics_path)
-        rows, steps = max(1, self.history.rows), self.history.column("env_steps")
-        found = {}
-        for event in self.events:
-            name = event.get("event") == "alert" and event.get("id")
-            if name not in IDS:
-                continue
-            at = held.get(name, [])
-            found[name] = Recorded(
-                name,
-                str(event.get("level")),
-                str(event.get("saw")),
-                str(event.get("advice")),
-                share=len(at) / rows,
-                first=float(steps[at[0]]) if at and at[0] < len(steps) else _at(event),
-                at_end=bool(at) and at[-1] >= 0.9 * rows - 1,
-            )
-        return found
+    def alerts(self) -> dict[str, Alert]:
+        """What the run recorded, by id; what held in most updates first."""
+        known = [alert for alert in self.view.alerts if alert.id in IDS]
+        return {alert.id: alert for alert in sorted(known, key=lambda one: -one.updates)}
 
     @cached_property
     def times(self) -> dict[str, float]:
@@ -372,25 +327,6 @@ class Case:
         total = sum(spent.values())
         shares = {part: seconds / total for part, seconds in spent.items() if total and seconds}
         return dict(sorted(shares.items(), key=lambda item: -item[1]))
-
-
-def _at(event: Mapping[str, Any]) -> float:
-    return float(event.get("env_steps") or 0)
-
-
-def _held(path: Path) -> dict[str, list[int]]:
-    """Alert id -> the numbers of the rows that had it; no row is read as a whole for it."""
-    found: dict[str, list[int]] = {}
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError:
-        return found
-    for number, line in enumerate(lines):
-        begin = line.rfind(b'"alerts": [')
-        if begin >= 0:
-            for name in re.findall(rb'"([\w-]+)"', line[begin + 10 :]):
-                found.setdefault(name.decode(), []).append(number)
-    return found
 
 
 def _largest(node: Any) -> Any:

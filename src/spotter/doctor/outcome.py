@@ -23,7 +23,7 @@ def crashed(case: Case) -> Found | None:
     if case.info.get("status") != "failed":
         return None
     evidence = [f"{case.info.get('reason')}, at {case.env_steps:,} env steps"]
-    faults = [event for event in case.events if event.get("event") == "fault"]
+    faults = [event for event in case.view.events if event.get("event") == "fault"]
     for fault in faults[-2:]:
         folder = fault.get("folder")
         replay = f"; play it again: spotter blackbox {folder}" if folder else ""
@@ -50,8 +50,8 @@ def silent(case: Case) -> Found | None:
         (f"last heard of at {case.info.get('heartbeat')}, at {case.env_steps:,} env steps",
          f"process {case.info.get('pid')} on {case.info.get('host')}"),
         level=_once_solved(case),
-        then=f"Go on where it was left: spotter train --resume {case.run.id}; if it was killed for "
-        "memory, lower env.count first.",
+        then=f"Resume it: spotter train --resume {case.view.id}; if it was killed for memory, "
+        "lower env.count first.",
     )  # fmt: skip
 
 
@@ -167,8 +167,8 @@ def unreachable_threshold(case: Case) -> Found | None:
     last = case.evaluations[-_CEILING_EVALUATIONS:]
     if case.threshold is None or case.solved or len(last) < _CEILING_EVALUATIONS:
         return None
-    best = max(max(one["scores"]) for one in case.evaluations)
-    reached = [one for one in case.evaluations if min(one["scores"]) >= best > case.start]
+    best = max(max(one.scores) for one in case.evaluations)
+    reached = [one for one in case.evaluations if min(one.scores) >= best > case.start]
     paid = case.late("rollout/reward_mean") > 0
     if len(reached) < 2 or not paid or not best < case.threshold:
         return None
@@ -216,14 +216,14 @@ def eval_below_train(case: Case) -> Found | None:
     steps, scores = case.history.curve("train/score")
     if len(scores) < 8:
         return None
-    trained = [float(np.interp(one["env_steps"], steps, scores)) for one in recent]
-    gap = min(t - one["score"] for t, one in zip(trained, recent, strict=True))
+    trained = [float(np.interp(one.env_steps, steps, scores)) for one in recent]
+    gap = min(t - one.mean for t, one in zip(trained, recent, strict=True))
     limit = max(0.25 * abs(case.last - case.start), 0.25 * abs(case.last), 2 * case.spread)
     if not gap > (limit if len(recent) == 3 else 2 * limit):
         return None
     return Found(
         "Evaluation scores far less than training: the policy needs its own chance moves.",
-        (f"eval/score {recent[-1]['score']:.4g} at {recent[-1]['env_steps']:,} env steps, "
+        (f"eval/score {recent[-1].mean:.4g} at {recent[-1].env_steps:,} env steps, "
          f"train/score {trained[-1]:.4g} then", "eval.deterministic=true"),
         (to("eval.deterministic", False),),
     )  # fmt: skip
@@ -262,24 +262,23 @@ def forgotten(case: Case) -> Found | None:
         "It has forgotten what it could do: the score was much better before.",
         (f"train/score {case.best:.4g} at its best, {at_steps(case, 'train/score')}",),
         (change,),
-        then=f"The best weights are kept: {case.run.id}/@best. Also try algo.target_kl=0.02.",
+        then=f"The best weights are kept: {case.view.id}/@best. Also try algo.target_kl=0.02.",
     )
 
 
 def start_lost(case: Case) -> Found | None:
     """A fork that scores worse than the weights it began with."""
-    parent, scored = case.info.get("parent"), case.scored
-    if not parent or len(scored) < 2 or scored[0].get("env_steps") != 0:
+    parent, first, last = case.view.parent, case.view.at_start, case.view.at_end
+    if not parent or first is None or last is None or last.env_steps == 0:
         return None
-    first, last = scored[0], scored[-1]
-    lost = first["score"] - last["score"]
-    chance = math.hypot(*(_standard_error(one["scores"]) for one in (first, last)))
-    if not lost > max(3 * chance, _MUCH_LOST * abs(first["score"])):
+    lost = first.mean - last.mean
+    chance = math.hypot(*(_standard_error(one.scores) for one in (first, last)))
+    if not lost > max(3 * chance, _MUCH_LOST * abs(first.mean)):
         return None
     return Found(
         "It has lost what it began with: the weights it was given scored better.",
-        (f"score {first['score']:.4g} before the first update, {last['score']:.4g} at "
-         f"{last['env_steps']:,} env steps",),
+        (f"score {first.mean:.4g} before the first update, {last.mean:.4g} at "
+         f"{last.env_steps:,} env steps",),
         (scaled(case, "algo.lr", 0.1),),
         then=f"What it began with is still there: {parent['run']}. A schedule begins anew in a "
         "fork: give it the value the other run ended with.",
@@ -306,7 +305,7 @@ def budget_too_small(case: Case) -> Found | None:
         (f"train/score {at_steps(case, 'train/score')}, {case.gain:.3g} more than in the quarter "
          "before", f"budget.env_steps={budget:,.0f}, threshold {_threshold(case)}"),
         (to("budget.env_steps", whole(math.ceil(budget * times / 1000) * 1000)),),
-        then=f"spotter train --resume {case.run.id} with the same change goes on instead of "
+        then=f"spotter train --resume {case.view.id} with the same change goes on instead of "
         "starting anew.",
     )  # fmt: skip
 
@@ -378,5 +377,5 @@ def stopped_early(case: Case) -> Found | None:
         "It was stopped before it reached the threshold.",
         (f"at {case.env_steps:,} env steps{part}",
          f"{name} {score:.4g}, threshold {case.threshold:g}"),
-        then=f"Resume it: spotter train --resume {case.run.id}.",
+        then=f"Resume it: spotter train --resume {case.view.id}.",
     )  # fmt: skip

@@ -11,9 +11,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeVar
 
 from spotter.config import changed
+from spotter.display.words import count, number, plural, share
 from spotter.doctor import changes
 from spotter.doctor.advice import fitting
-from spotter.doctor.case import FEWEST_ROWS, Case, Recorded
+from spotter.doctor.case import FEWEST_ROWS, Case
 from spotter.doctor.found import About, Found, Level
 from spotter.doctor.outcome import overridden
 from spotter.doctor.remedies import remedy
@@ -21,8 +22,9 @@ from spotter.doctor.rules import BY_ID, LAST, LASTING, OVERRIDDEN, PLAYED, RULES
 from spotter.metrics.alerts import PAGE
 from spotter.metrics.rules import urgency
 from spotter.rundir import trained
-from spotter.rundir.history import History
+from spotter.rundir.alerts import Alert
 from spotter.rundir.run import Run
+from spotter.rundir.view import RunView
 
 _T = TypeVar("_T")
 _BUDGET: Final = "budget.env_steps"
@@ -72,18 +74,18 @@ class Diagnosis:
 
 
 def diagnose(
-    run: Run,
+    run: Run | RunView,
     *,
     environment: bool = False,
-    history: History | None = None,
     trusted: bool = True,
 ) -> Diagnosis:
     """Everything the rules find in a run, causes before symptoms.
 
-    `history`: its metrics, where they were read already. `trusted`: its config may name plug-ins of
+    `run`: its view, where it was read already. `trusted`: its config may name plug-ins of
     other packages, which are imported then.
     """
-    case = Case(run, history, trusted)
+    view = run if isinstance(run, RunView) else RunView(run)
+    case = Case(view, trusted)
     played: list[tuple[Rule, Found]] = []
     if environment and case.config is not None:
         from spotter.doctor.surroundings import examine
@@ -260,11 +262,11 @@ def _explains(also: Sequence[str]) -> tuple[str, ...]:
     return (f"alerts it explains: {', '.join(also)}",) if also else ()
 
 
-def _lasted(alert: Recorded) -> bool:
-    return alert.share >= _LASTING or alert.at_end
+def _lasted(alert: Alert) -> bool:
+    return (alert.share or 0.0) >= _LASTING or alert.at_end
 
 
-def _from_alert(case: Case, alert: Recorded, also: Sequence[str]) -> Problem:
+def _from_alert(case: Case, alert: Alert, also: Sequence[str]) -> Problem:
     """What the run itself objected to while it trained."""
     change = _guarded(case, f"the remedy for {alert.id}", lambda: remedy(case, alert.id))
     level: Level = "info"
@@ -278,7 +280,8 @@ def _from_alert(case: Case, alert: Recorded, also: Sequence[str]) -> Problem:
         level,
         f"The run recorded the alert {alert.id}: {alert.saw}.",
         (
-            f"on {alert.share:.0%} of the rows, first at {alert.first:,.0f} env steps",
+            f"{plural(alert.updates, 'update')}, {share(alert.share or 0.0)} of all, first at "
+            f"{count(alert.first or 0)} env steps",
             *_explains(also),
         ),
         changes.checked(case, _settled(case, change or ())),
@@ -312,8 +315,10 @@ def _agreeing(case: Case, problems: list[Problem]) -> list[Problem]:
 def _verdict(case: Case, problems: list[Problem]) -> str:
     grave = [one for one in problems if one.level != "info"]
     score = _score(case)
-    if case.solved:
-        state = "Solved"
+    if case.view.solved:
+        state = f"Solved, {score}"
+    elif case.solved:
+        state = f"An evaluation reached the threshold, {score}"
     elif case.info.get("status") == "running":
         state = f"Still training, {score}"
     else:
@@ -328,7 +333,12 @@ def _verdict(case: Case, problems: list[Problem]) -> str:
 
 def _score(case: Case) -> str:
     name, score = case.judged
-    return f"{name} {score:.4g}" if math.isfinite(score) else "no score yet"
+    if not math.isfinite(score):
+        return "no score yet"
+    found = case.view.score
+    half = f" ± {number(found.half)}" if found and found.half is not None else ""
+    over = f" over {plural(found.episodes, 'episode')}" if found and found.episodes else ""
+    return f"{name} {number(score)}{half}{over}"
 
 
 def _are(number: int) -> str:

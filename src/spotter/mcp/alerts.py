@@ -1,5 +1,7 @@
 """Alerts of many runs in the order they were raised, a page at a time.
 
+Those a resume went back before no longer belong to their run and are left out, as everywhere.
+
 A cursor is the time of the last alert that was shown, and how many alerts of that very millisecond
 were, by run: the next page begins behind it, and skips none that was written meanwhile.
 """
@@ -16,6 +18,7 @@ from spotter.digest.text import tokens
 from spotter.mcp.answers import as_text, clip, plain
 from spotter.rundir import identity
 from spotter.rundir.run import Run
+from spotter.rundir.view import RunView
 from spotter.types import UserError
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00")
@@ -91,11 +94,11 @@ def page(runs: Iterable[Run], cursor: Cursor, limit: int) -> dict[str, Any]:
 
 
 def _behind(run: Run, cursor: Cursor) -> Iterator[Alert]:
-    """In the order they were written. What claims to be of the future is told when that comes."""
+    """In the order they were written. What claims to be of the future is shown when that comes."""
     known, now = cursor.seen.get(run.id, 0), identity.now()
-    for event in run.events():
+    for event in RunView(run).raised:
         time = str(event.get("time", ""))
-        if event.get("event") != "alert" or not _TIME.fullmatch(time):
+        if not _TIME.fullmatch(time):
             continue
         if time == cursor.time and known:
             known -= 1

@@ -301,6 +301,7 @@ def _outcome(view: RunView) -> dict[str, Any]:
         "env_steps": view.env_steps,
         "minutes": view.elapsed_s / 60,
         "fps": view.fps,
+        "wall_fps": view.wall_fps,
     }
 
 

@@ -169,8 +169,7 @@ class Watch:
         else:
             from spotter.doctor.run import as_data, diagnose
 
-            history = self.desk.history(chosen)
-            found = as_data(diagnose(chosen, history=history, trusted=trust))
+            found = as_data(diagnose(self.desk.view(chosen), trusted=trust))
         return Answer(found, {"problems": "first", "not_checked": "first"})
 
     def digest(
@@ -217,7 +216,9 @@ def _progress(view: RunView) -> dict[str, Any]:
         "updates": view.updates,
         "budget": {"env_steps": view.budget.env_steps, "minutes": view.budget.minutes},
         "minutes": view.elapsed_s / 60,
+        "train_minutes": None if view.train_s is None else view.train_s / 60,
         "fps": view.fps,
+        "wall_fps": view.wall_fps,
     }
     if view.status == "running":
         data["progress"] = view.progress

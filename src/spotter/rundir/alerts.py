@@ -38,10 +38,8 @@ class Raised:
     """What events say about alerts, one event after the other."""
 
     def __init__(self) -> None:
-        self.events: dict[str, Event] = {}
-        """The latest of each."""
-        self.first: dict[str, int] = {}
-        """Env steps when each was first raised."""
+        self.events: list[Event] = []
+        """Each time an alert was raised, in the order they were written."""
         self.counts: dict[str, Event] = {}
         """What the run itself counted when it ended."""
 
@@ -49,30 +47,46 @@ class Raised:
         kind, name = event.get("event"), text(event.get("id"))
         steps = whole(event.get("env_steps"))
         if kind == "resume" and steps is not None:
-            kept = {id for id in self.events if self.first.get(id, 0) <= steps}
-            self.events = {id: each for id, each in self.events.items() if id in kept}
-            self.first = {id: at for id, at in self.first.items() if id in kept}
+            self.events = [one for one in self.events if _steps(one) <= steps]
             self.counts = {}
         elif kind == "alert" and name:
-            self.events[name] = event
-            if steps is not None:
-                self.first.setdefault(name, steps)
+            self.events.append(event)
         elif kind == "alerts":
             self.counts = _counts(event.get("counts"))
 
     @property
     def ids(self) -> list[str]:
-        return sorted({*self.events, *self.counts})
+        return sorted({*self.latest, *self.counts})
+
+    @property
+    def latest(self) -> dict[str, Event]:
+        """The last time each was raised, by id."""
+        return {text(event.get("id")): event for event in self.events}
+
+    @property
+    def first(self) -> dict[str, int]:
+        """Env steps when each was first raised, by id."""
+        known = [event for event in self.events if whole(event.get("env_steps")) is not None]
+        return {text(event.get("id")): _steps(event) for event in reversed(known)}
 
 
-def read(events: Iterable[Event], history: History) -> tuple[Alert, ...]:
-    """Each once, sorted by id; how often is counted from the rows until the run has ended."""
-    raised = Raised()
+def raised(events: Iterable[Event]) -> Raised:
+    found = Raised()
     for event in events:
-        raised.add(event)
-    ids = sorted({*raised.ids, *history.alerts})
-    entries = {id: raised.counts.get(id) or raised.events.get(id) or {} for id in ids}
-    return tuple(_alert(id, entry, raised.first.get(id), history) for id, entry in entries.items())
+        found.add(event)
+    return found
+
+
+def read(found: Raised, history: History) -> tuple[Alert, ...]:
+    """Each once, sorted by id; how often is counted from the rows until the run has ended."""
+    latest, first = found.latest, found.first
+    ids = sorted({*found.ids, *history.alerts})
+    entries = {id: found.counts.get(id) or latest.get(id) or {} for id in ids}
+    return tuple(_alert(id, entry, first.get(id), history) for id, entry in entries.items())
+
+
+def _steps(event: Event) -> int:
+    return whole(event.get("env_steps")) or 0
 
 
 def _counts(written: Any) -> dict[str, Event]:

@@ -11,6 +11,8 @@ from spotter.rundir.files import read_json
 from spotter.rundir.values import text
 
 _ROLES: Final = ("best", "latest")
+MOST_STATE: Final = 256_000_000
+"""Bytes of state.json; environments may be saved in it."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,18 @@ def read(folder: Path, problems: list[str] | None = None) -> tuple[Checkpoint, .
             pinned = text(_json(step / "pinned.json", unread).get("why"))
             found.append(_checkpoint(step, roles, pinned, unread))
     return tuple(sorted(found, key=lambda one: one.env_steps))
+
+
+def spaces(folder: Path) -> Mapping[str, Mapping[str, Any]]:
+    """`observation` and `action` as the newest readable checkpoint describes them."""
+    for step in sorted(folder.glob("checkpoints/step-*"), reverse=True):
+        try:
+            state = read_json(step / "state.json", MOST_STATE)
+        except (OSError, ValueError):
+            continue
+        found = {part: state.get(part) for part in ("observation", "action")}
+        return {part: each for part, each in found.items() if isinstance(each, Mapping)}
+    return {}
 
 
 def _checkpoint(step: Path, roles: tuple[str, ...], pinned: str, problems: list[str]) -> Checkpoint:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from spotter.config import from_older
 from spotter.metrics.spec import Catalogue, MetricSpec
 from spotter.rundir import alerts, checkpoints, evaluations, identity, judged, lineage, trained
-from spotter.rundir.alerts import Alert
+from spotter.rundir.alerts import Alert, Raised
 from spotter.rundir.catalogue import catalogue
 from spotter.rundir.checkpoints import Checkpoint
 from spotter.rundir.evaluations import Evaluations, Score
@@ -79,13 +80,18 @@ class RunView:
         return tuple(read_lines(self.run.events_path, self._problems_of("events")))
 
     @cached_property
-    def config(self) -> Mapping[str, Any]:
-        """config.yaml as plain data; empty if it cannot be read."""
+    def written(self) -> Mapping[str, Any]:
+        """config.yaml as plain data, as the run saved it; empty if it cannot be read."""
         try:
-            return self.run.settings()
+            return self.run.written()
         except (UserError, OSError, AssertionError) as error:
             self._problems_of("config").append(f"config.yaml cannot be read: {error}")
             return {}
+
+    @cached_property
+    def config(self) -> Mapping[str, Any]:
+        """`written` in today's names, with the settings that are younger than the run."""
+        return from_older(dict(self.written)) if self.written else {}
 
     @cached_property
     def checkpoints(self) -> tuple[Checkpoint, ...]:
@@ -93,9 +99,20 @@ class RunView:
         return checkpoints.read(self.run.folder, self._problems_of("checkpoints"))
 
     @cached_property
+    def spaces(self) -> Mapping[str, Mapping[str, Any]]:
+        """`observation` and `action` as the newest checkpoint describes them."""
+        return checkpoints.spaces(self.run.folder)
+
+    @cached_property
     def catalogue(self) -> Catalogue:
         """What its metrics mean."""
         return catalogue([text(self.info["algo"])])
+
+    @property
+    def config_problem(self) -> str:
+        """Why config.yaml cannot be read; empty where it can."""
+        self.written  # noqa: B018  # read now, if not yet
+        return "; ".join(self._problems_of("config"))
 
     def spec(self, key: str) -> MetricSpec:
         return self.catalogue.find(key) or MetricSpec(key, "")
@@ -159,6 +176,11 @@ class RunView:
         return "" if self.status in ("silent", "failed") else text(self.info["phase"])
 
     @property
+    def train_s(self) -> float | None:
+        """Seconds of collecting and learning; None of runs that did not count them."""
+        return _positive(self.last_row, "time/train_s")
+
+    @property
     def fps(self) -> float | None:
         """Env steps per second of collecting and learning, over the whole run."""
         return fps_of(self.last_row)
@@ -166,7 +188,7 @@ class RunView:
     @property
     def wall_fps(self) -> float | None:
         """Env steps per second of everything: evaluation, saving and waiting included."""
-        return _positive(self.last_row, "time/wall_fps")
+        return wall_fps_of(self.last_row)
 
     @property
     def eta_s(self) -> float | None:
@@ -222,6 +244,16 @@ class RunView:
         """Evaluation score of its last weights, where these are not the ones it keeps."""
         return finite(self.info["last_score"])
 
+    @cached_property
+    def at_start(self) -> Score | None:
+        """The evaluation of the weights it began with; only a fork's are evaluated."""
+        return next((score for score in self.evaluations if score.env_steps == 0), None)
+
+    @cached_property
+    def at_end(self) -> Score | None:
+        """The latest evaluation of the last weights that have one, kept or not."""
+        return max(reversed(self.evaluations), key=lambda score: score.env_steps, default=None)
+
     @property
     def fingerprint(self) -> str:
         """Of the game its score was played in; empty if it was never scored."""
@@ -248,7 +280,16 @@ class RunView:
     @cached_property
     def alerts(self) -> tuple[Alert, ...]:
         """Each once, sorted by id."""
-        return alerts.read(self.events, self.history)
+        return alerts.read(self._raised, self.history)
+
+    @property
+    def raised(self) -> tuple[Event, ...]:
+        """Each time an alert was raised, as it was written, in that order."""
+        return tuple(self._raised.events)
+
+    @cached_property
+    def _raised(self) -> Raised:
+        return alerts.raised(self.events)
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
@@ -277,6 +318,11 @@ def fps_of(row: Mapping[str, Any]) -> float | None:
     steps, seconds = _positive(row, "env_steps"), _positive(row, "time/train_s")
     # older versions wrote down the speed of the last updates only
     return steps / seconds if steps and seconds else _positive(row, "time/fps")
+
+
+def wall_fps_of(row: Mapping[str, Any]) -> float | None:
+    """Env steps per second of everything up to a row."""
+    return _positive(row, "time/wall_fps")
 
 
 def _positive(row: Mapping[str, Any], key: str) -> float | None:

@@ -122,11 +122,16 @@ def _facts(now: Now) -> dict[str, str]:
         "training score": score(training) if math.isfinite(training) else "–",
         "env steps": amount(view.env_steps, 0),
         "time": duration(view.elapsed_s),
-        "fps": "–" if view.fps is None else f"{view.fps:,.0f}",
+        "fps": _rate(view.fps),
+        "wall fps": _rate(view.wall_fps),
         "seed": str(view.info["seed"]),
         "alerts": str(len(view.alerts)),
         "updates": count(view.updates),
     }
+
+
+def _rate(fps: float | None) -> str:
+    return "–" if fps is None else f"{fps:,.0f}"
 
 
 def _score(view: RunView) -> str:

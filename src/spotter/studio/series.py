@@ -4,11 +4,11 @@ import re
 import threading
 from array import array
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from spotter.rundir.files import line_object
 from spotter.rundir.history import Doubles, History, downsample
 from spotter.rundir.lines import Tail
 from spotter.rundir.run import Run
-from spotter.rundir.view import fps_of
+from spotter.rundir.view import fps_of, wall_fps_of
 
 SCORE: Final = "train/score"
 AXES: Final = {
@@ -60,26 +60,26 @@ class Glance:
 
     scores: Doubles
     fps: float | None
+    wall_fps: float | None
     alerts: tuple[str, ...]
 
 
 class _Glances:
-    """Follows `train/score`, the last speed, and the alerts of one run."""
+    """Follows `train/score`, the last row, and the alerts of one run."""
 
     def __init__(self, run: Run) -> None:
         self._rows, self._events = Tail(run.metrics_path), Tail(run.events_path)
         self._scores: array[float] = array("d")
-        self._fps: float | None = None
+        self._row: Mapping[str, Any] = {}
         self._alerts = Raised()
 
     def refresh(self) -> Glance:
         again, blocks = self._rows.read()
         if again:
-            self._scores, self._fps = array("d"), None
+            self._scores, self._row = array("d"), {}
         for block in blocks:
             self._scores.extend(_floats(_SCORES.findall(block)))
-            row = line_object(block[block.rfind(b"\n", 0, -1) + 1 :])
-            self._fps = self._fps if row is None else fps_of(row)
+            self._row = line_object(block[block.rfind(b"\n", 0, -1) + 1 :]) or self._row
         again, blocks = self._events.read()
         if again:
             self._alerts = Raised()
@@ -87,7 +87,8 @@ class _Glances:
             for line in block.splitlines():
                 if _ABOUT_ALERTS.search(line) and (event := line_object(line)):
                     self._alerts.add(event)
-        return Glance(np.array(self._scores), self._fps, tuple(self._alerts.ids))
+        rates = fps_of(self._row), wall_fps_of(self._row)
+        return Glance(np.array(self._scores), *rates, tuple(self._alerts.ids))
 
 
 def _floats(found: list[bytes]) -> Iterator[float]:

@@ -19,6 +19,7 @@ from spotter.display.words import (
     plus_minus,
     score,
     share,
+    speed,
     to_threshold,
 )
 from spotter.metrics.alerts import PAGE
@@ -114,8 +115,7 @@ def tiles(facts: Facts) -> list[Tile]:
     if view.threshold is not None:
         found.append(Tile("threshold", number(view.threshold), _reached(view)))
     found.append(Tile("env steps", count(view.env_steps), plural(view.updates, "update")))
-    speed = "" if view.fps is None else f"{shown(facts, 'time/fps', view.fps)} steps/s"
-    found.append(Tile("training time", duration(view.elapsed_s), speed))
+    found.append(Tile("time", duration(view.elapsed_s), _pace(view)))
     found.append(Tile("alerts", count(len(view.alerts)), _worst(view)))
     return found
 
@@ -129,6 +129,11 @@ def _reached(view: RunView) -> str:
     if view.train_steps_to_threshold is not None:
         texts.append(f"training mean at {count(view.train_steps_to_threshold)}")
     return f"reached: {', '.join(texts)}" if texts else ""
+
+
+def _pace(view: RunView) -> str:
+    train = "" if view.train_s is None else f"{duration(view.train_s)} collecting and learning"
+    return ", ".join(filter(None, (train, speed(view.fps, view.wall_fps))))
 
 
 def _worst(view: RunView) -> str:

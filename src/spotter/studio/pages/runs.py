@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from nicegui import ui
 
-from spotter.display.words import amount, plural
+from spotter.display.words import amount, plural, speed
 from spotter.rundir import query, selectors
 from spotter.rundir.identity import Info
 from spotter.rundir.judged import judged
@@ -67,7 +67,8 @@ _CELLS: Final = {
     'class="quiet studio-mark" title="its best evaluation: there is no test score">'
     "{{ props.row.score_mark }}</span></q-td>",
     "steps": '<q-td :props="props">{{ props.row.steps_text }}</q-td>',
-    "fps": '<q-td :props="props">{{ props.row.fps_text }}</q-td>',
+    "fps": '<q-td :props="props"><span :title="props.row.fps_words">'
+    "{{ props.row.fps_text }}</span></q-td>",
     "alerts": '<q-td :props="props"><span :title="props.row.alert_ids">{{ props.value || "" }}'
     "</span></q-td>",
     "tags": '<q-td :props="props"><span class="studio-tag" v-for="tag in props.value.split(\' \')" '
@@ -123,6 +124,7 @@ class Board:
             "steps_text": amount(info["env_steps"], 0),
             "fps": fps,
             "fps_text": "" if fps is None else f"{fps:,.0f}",
+            "fps_words": speed(fps, glance.wall_fps),
             "alerts": len(glance.alerts),
             "alert_ids": ", ".join(glance.alerts),
             "tags": " ".join(info["tags"]),
