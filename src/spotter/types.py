@@ -35,6 +35,10 @@ class UserError(ValueError):
     """A mistake the user can mend: one sentence saying what, where, and the nearest valid thing."""
 
 
+class NoMatchError(UserError):
+    """A search that found nothing, which is an answer and no mistake: exit code 0."""
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far training is; what schedules are evaluated at."""

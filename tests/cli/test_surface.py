@@ -26,6 +26,7 @@ SURFACE = {
         "--fresh-optimizer",
         "--verify",
         "--why",
+        "--require-solved",
         "--quiet",
         "--no-save",
         "--trust",

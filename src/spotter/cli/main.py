@@ -1,8 +1,9 @@
 """`spotter`: the commands, and what becomes of errors.
 
-A user's mistake is one sentence on stderr and exit code 2; a failing environment or disk is 1; an
-interrupt is 130, SIGTERM 143, SIGHUP 129; a reader that goes away is 141. Everything heavy is
-imported inside the commands, so that `spotter --help` is instant.
+A mistake of the user is one sentence on stderr and exit code 2; no match is 0; a
+failing environment or disk is 1; an interrupt is 130, SIGTERM 143, SIGHUP 129; a reader that goes
+away is 141. docs/reference/command-line.md lists them. Everything heavy is imported inside the
+commands, so that `spotter --help` is instant.
 """
 
 import atexit
@@ -44,6 +45,7 @@ from spotter.cli.echo import echo
 from spotter.cli.groups import Command, Commands
 from spotter.display.words import printable
 
+DONE: Final = 0
 USER_ERROR: Final = 2
 ENV_ERROR: Final = 1
 INTERRUPTED: Final = 130
@@ -202,8 +204,10 @@ def _fail(sentence: str, code: int) -> int:
 
 def _expected(error: Exception) -> int | None:
     """The exit code of an error that is not ours; None for a bug, which deserves a traceback."""
-    from spotter.types import UserError
+    from spotter.types import NoMatchError, UserError
 
+    if isinstance(error, NoMatchError):
+        return DONE
     if isinstance(error, UserError) or _out_of_memory(error):
         return USER_ERROR
     for module, name in _NOT_OURS:  # where it is not loaded, the error cannot come from it

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from spotter.cli import table
-from spotter.cli.echo import echo
 from spotter.cli.words import count, number
 
 if TYPE_CHECKING:
@@ -61,8 +60,9 @@ def _show_kind(kind: str, words: Sequence[str]) -> None:
     columns, rows = KINDS[kind]()
     found = [row for row in rows if all(w.lower() in " ".join(row).lower() for w in words)]
     if not found:
-        echo(f"none of {len(rows)} {kind} has '{' '.join(words)}' in it", err=True)
-        return
+        from spotter.types import NoMatchError
+
+        raise NoMatchError(f"none of {len(rows)} {kind} has '{' '.join(words)}' in it")
     table.show(columns, found, wraps=columns[-1:], gives=columns[1:-1])
 
 

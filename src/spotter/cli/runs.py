@@ -72,11 +72,13 @@ def _whole(text: str) -> int:
 
 def _nothing(words: list[str], some: bool) -> Exception:
     from spotter.rundir.run import home
-    from spotter.types import UserError
+    from spotter.types import NoMatchError
 
     if some:
-        return UserError(f"no run in {home()} matches '{' '.join(words)}'")
-    return UserError(f"there are no runs in {home()}; make one, e.g. spotter train CartPole-v1:ppo")
+        return NoMatchError(f"no run in {home()} matches '{' '.join(words)}'")
+    return NoMatchError(
+        f"there are no runs in {home()}; make one, e.g. spotter train CartPole-v1:ppo"
+    )
 
 
 def _echo_json(infos: list[dict[str, Any]]) -> None:

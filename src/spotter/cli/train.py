@@ -26,6 +26,7 @@ Examples:
   spotter train CartPole-v1:ppo 'algo.clip={start: 0.2, end: 0.05}'
   spotter train my_recipe.yaml:fast budget.env_steps=5e4 reward.clip=null
   spotter train my_package:MyEnv-v0
+  spotter train CartPole-v1:ppo --require-solved && echo solved
   spotter train --resume @last                   continue where it stopped
   spotter train --resume @last algo.lr=1e-4      … with another setting
   spotter train LunarLander-v3:ppo --from @best-of:LunarLander-v3
@@ -123,6 +124,9 @@ def run(
     why: Annotated[
         str, typer.Option("--why", metavar="TEXT", help="Why you run this; kept with the run.")
     ] = "",
+    require_solved: Annotated[
+        bool, typer.Option("--require-solved", help="Exit 1 if the run ends unsolved.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Only the verdict at the end.")] = False,
     no_save: Annotated[bool, typer.Option("--no-save", help="Leave no run folder.")] = False,
     trust: Trust = False,
@@ -146,8 +150,10 @@ def run(
         else:
             _refuse_trust(trust)
             plan = _fresh(address, settings, algo, source, fresh_optimizer, why)
+        if require_solved:
+            _check_solvable(plan, verify)
         if not verify:
-            _train(plan, quiet, no_save)
+            _train(plan, quiet, no_save, require_solved)
     if verify:
         _verify(plan)
 
@@ -213,7 +219,20 @@ def _refuse_with_resume(given: Mapping[str, object]) -> None:
             raise UserError(f"{option} does not go with --resume, which goes on with one run")
 
 
-def _train(plan: Plan, quiet: bool, no_save: bool) -> None:
+def _check_solvable(plan: Plan, verify: bool) -> None:
+    if verify:
+        raise UserError("--require-solved does not go with --verify, which trains nothing")
+
+    from spotter.envs.base import threshold
+
+    if threshold(plan.config.env) is None:
+        raise UserError(
+            f"--require-solved needs a score that counts as solved, and {plan.config.env.id} "
+            "has none: add env.threshold=SCORE"
+        )
+
+
+def _train(plan: Plan, quiet: bool, no_save: bool, require_solved: bool) -> None:
     from spotter.sinks.console import Console
     from spotter.training import train
 
@@ -230,6 +249,8 @@ def _train(plan: Plan, quiet: bool, no_save: bool) -> None:
         echo(f"run {result.run.id} is in {result.run.folder}")
     if result.reason in EXIT_CODES:
         sys.exit(EXIT_CODES[result.reason])
+    if require_solved and not result.solved:
+        sys.exit(1)
 
 
 def _verify(plan: Plan) -> None:

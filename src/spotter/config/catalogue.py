@@ -11,7 +11,7 @@ from spotter.config import recipes
 from spotter.config.layers import Layer, check_family, check_protocol, check_recipe
 from spotter.config.load import Resolved, resolve, validate
 from spotter.config.overrides import merge
-from spotter.types import UserError
+from spotter.types import NoMatchError, UserError
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def find(text: str = "") -> list[Entry]:
     exact = [entry for entry in everything if all(word in entry.text for word in words)]
     found = exact or [entry for entry in everything if all(_close(w, entry) for w in words)]
     if not found:
-        raise UserError(_nothing(text, everything))
+        raise NoMatchError(_nothing(text, everything))
     return found
 
 
