@@ -17,6 +17,7 @@ from spotter.config import validate
 from spotter.config.overrides import merge
 from spotter.origins import resume
 from spotter.rundir.run import Run, select
+from spotter.scoring import Async
 from spotter.training import Training, train
 from spotter.types import UserError
 
@@ -200,6 +201,31 @@ def test_an_evaluation_that_was_cut_short_is_made_up_for(make_config, monkeypatc
         stopped = trained(make_config, **settings)
     assert stopped.reason == "interrupted"
     assert stopped.env_steps == 256, "in the second evaluation"
+    again = go_on(stopped.run.id)
+    ours, theirs = (
+        [(e["env_steps"], e["scores"]) for e in result.run.evaluations()]
+        for result in (whole, again)
+    )
+    assert ours == theirs
+
+
+def test_a_deferred_evaluation_that_a_stop_kept_waiting_is_of_the_weights_that_were_due(
+    make_config, monkeypatch
+):
+    """The stop comes while training waits for the result before."""
+    eval = {"every_steps": 128, "episodes": 2, "mode": "async"}
+    settings = {"budget": {"env_steps": 640}, "eval": eval}
+    whole = trained(make_config, **settings)
+
+    def interrupted(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        return False
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Async, "_answered", interrupted)
+        stopped = trained(make_config, **settings)
+    assert stopped.reason == "interrupted"
+    assert stopped.env_steps == 256, "when the second evaluation was due"
     again = go_on(stopped.run.id)
     ours, theirs = (
         [(e["env_steps"], e["scores"]) for e in result.run.evaluations()]

@@ -90,7 +90,7 @@ class Loop:
         """A resumed run first makes the evaluation that a stop prevented."""
         if self.keeper:
             self.keeper.await_score(self.training.env_steps)
-        self._submit(snapshot(self.training.policy), self.training.env_steps)
+        self._evaluate(self.training.env_steps)
         self._write_results()
 
     def score_start(self, before: Mapping[str, Any] | None) -> None:
@@ -153,7 +153,8 @@ class Loop:
 
     def _evaluate(self, env_steps: int) -> bool:
         """Take up the deferred result, have the present weights scored; False on a stop."""
-        if not self._collected() or self.reason is not None:
+        self.cut_short = not self._collected()
+        if self.cut_short or self.reason is not None:
             return False  # asked to stop, and still due; or the result ends the run
         return self._submit(snapshot(self.training.policy), env_steps)
 
@@ -336,7 +337,9 @@ class Loop:
         if env_steps is None or step is None or self.keeper is None:
             return
         self.keeper.await_score(env_steps)
+        missed = self.cut_short
         self._submit(read_candidate(step).weights, env_steps)
+        self.cut_short |= missed
 
     def _report(self, faults: Sequence[Fault], training: bool = True) -> None:
         for fault in faults:

@@ -63,13 +63,26 @@ def only_run(home: Path) -> Run | None:
     return Run(found[0].parent) if found else None
 
 
+SCORES = ("eval/", "test/")
+
+
 def rows(run: Run) -> list[dict]:
-    """Without what depends on the clock."""
-    clocks = ("time/", "alerts")
+    """Without what depends on the clock, and scores: a stop may move these to the next row."""
+    left_out = ("time/", "alerts", *SCORES)
     return [
-        {key: value for key, value in row.items() if not key.startswith(clocks)}
+        {key: value for key, value in row.items() if not key.startswith(left_out)}
         for row in run.metrics()
     ]
+
+
+def scores(run: Run) -> list[dict]:
+    """Every score in the rows, and every evaluation with its seeds and episodes."""
+    found = [
+        {key: value for key, value in row.items() if key.startswith(SCORES)}
+        for row in run.metrics()
+    ]
+    keys = ("env_steps", "seeds", "env_seeds", "scores", "lengths")
+    return [*filter(None, found), *({k: e[k] for k in keys if k in e} for e in run.evaluations())]
 
 
 def has_rows(home: Path, count: int) -> bool:
@@ -135,6 +148,7 @@ def check_resumed(run: Run, home: Path, expected: Run) -> None:
 
 def check_same(run: Run, expected: Run) -> None:
     assert rows(run) == rows(expected)
+    assert scores(run) == scores(expected)
     a, b = (checkpoint.read(checkpoint.find_in(r, "@latest")).weights for r in (run, expected))
     assert all(torch.equal(a[key], b[key]) for key in a)
 
