@@ -319,6 +319,28 @@ def test_a_hostile_or_damaged_checkpoint_is_refused(make_config, damage, tmp_pat
     assert not (tmp_path / "sprung").exists()
 
 
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("spaces", "action", "n"), 10**400),
+        (("spaces", "observation", "shape"), [10**12]),
+        (("game", "actions"), ["left", ["right"]]),
+        (("game", "facts"), 7),
+    ],
+)
+def test_odd_values_in_the_state_of_a_checkpoint_are_one_sentence(make_config, path, value):
+    result = saved(make_config)
+    file = find("@last") / "state.json"
+    state = json.loads(file.read_text())
+    node = state
+    for key in path[:-1]:
+        node = node[key]
+    node[path[-1]] = value
+    file.write_text(json.dumps(state))
+    with pytest.raises(UserError, match="cannot be loaded"):
+        load(result.run.id)
+
+
 class Trap:
     """Unpickling it leaves a trace."""
 

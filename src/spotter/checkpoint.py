@@ -310,8 +310,7 @@ def read(step: Path) -> Saved:
         if state["format"] > 1:
             arrays = safetensors.numpy.load_file(step / "trainer.safetensors")
             trainer = unpack(state["trainer"], arrays)
-        game = dict(state.get("game", {}))
-        return Saved(step, int(state["env_steps"]), _spaces(state), weights, trainer, game)
+        return Saved(step, int(state["env_steps"]), _spaces(state), weights, trainer, _card(state))
 
 
 def load(selector: str) -> Policy:
@@ -360,6 +359,17 @@ def _spaces(state: dict[str, Any]) -> Spaces:
     kept = state.get("spaces")
     env = space_data.unpack(kept) if kept else None
     return Spaces(leaves, ActionSpec(**_tuples(state["action"])), env)
+
+
+def _card(state: dict[str, Any]) -> dict[str, Any]:
+    """What the game was; empty in older checkpoints."""
+    card = dict(state.get("game", {}))
+    for key, kind in {"fingerprint": str, "protocol": str, "facts": dict, "actions": list}.items():
+        if not isinstance(card.get(key, kind()), kind):
+            raise ValueError(f"{key} of its game is {card[key]!r:.60}")
+    if not all(isinstance(name, str) for name in card.get("actions", ())):
+        raise ValueError("an action of its game has no name")
+    return card
 
 
 def _tuples(data: dict[str, Any]) -> dict[str, Any]:

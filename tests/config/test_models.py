@@ -21,6 +21,14 @@ def test_whole_numbers_as_people_write_them(text):
     assert type(steps) is int
 
 
+@pytest.mark.parametrize(
+    "path", ["env.count", "algo.lr", "algo.lr.start", "algo.minibatch", "reward.scale", "seed"]
+)
+def test_a_whole_number_that_no_float_holds_is_one_sentence(path):
+    with pytest.raises(UserError, match=path.removesuffix(".start").replace(".", r"\.")):
+        config(f"{path}={'9' * 400}")
+
+
 def test_a_whole_number_is_fine_where_a_number_is_wanted():
     assert config("reward.scale=2").reward.scale == 2.0
 

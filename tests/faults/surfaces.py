@@ -58,7 +58,7 @@ class Studio:
                     continue
                 panel.draw(run, found)
 
-        self.client = TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
+        self.client = TestClient(app, base_url="http://127.0.0.1")
 
     def addresses(self, run: str, other: str) -> list[str]:
         one = [f"{page}?run={run}" for page in ("/film", "/inspect", "/play")]

@@ -1,5 +1,7 @@
 """What every config section is made from."""
 
+import math
+import sys
 from typing import Annotated, Any, Final, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
@@ -16,15 +18,25 @@ class Settings(BaseModel):
     @classmethod
     def from_data(cls, data: Any) -> Self:
         """Validate what was written in a file or on the command line, where only aliases count."""
-        return cls.model_validate(data, by_alias=True, by_name=False)
+        return cls.model_validate(_countable(data), by_alias=True, by_name=False)
+
+
+def _countable(data: Any) -> Any:
+    """The same with whole numbers that no float can hold as infinite, which every check refuses."""
+    if isinstance(data, dict):
+        return {key: _countable(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_countable(value) for value in data]
+    if isinstance(data, int) and abs(data) > sys.float_info.max:
+        return math.inf if data > 0 else -math.inf
+    return data
 
 
 def _whole(value: Any) -> Any:
     """YAML has `5e4` and `100_000`; both mean a whole number here, 0.5 does not."""
     value = int(value) if isinstance(value, float) and value.is_integer() else value
     if isinstance(value, int) and abs(value) > _LARGEST:
-        shown = f"{value:.3g}" if abs(value) < 10**300 else f"a number of {len(str(value))} digits"
-        raise ValueError(f"should be at most {_LARGEST:,}, got {shown}")
+        raise ValueError(f"should be at most {_LARGEST:,}, got {value:.3g}")
     return value
 
 
