@@ -29,7 +29,7 @@ stress: $(READY)
 
 # The fault tests with longer runs and many more kills; about ten minutes on two cores.
 soak: $(READY)
-	SPOTTER_SOAK=1 $(BIN)/python -m pytest tests/faults tests/nets/test_encoders.py
+	SPOTTER_SOAK=1 $(BIN)/python -m pytest tests/faults tests/nets/test_encoders.py tests/test_package.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -71,7 +71,9 @@ def test_a_module_that_fails_to_import(tmp_path, monkeypatch):
 
 
 def test_a_missing_extra_says_how_to_get_it():
-    with pytest.raises(UserError, match=r"no_such_lib is not installed: pip install 'spotter\[x\]"):
+    with pytest.raises(
+        UserError, match=r"no_such_lib is not installed: pip install 'spotter-rl\[x\]"
+    ):
         plugins.require("no_such_lib", "x")
     assert plugins.require("json", "x").loads
 

@@ -24,6 +24,8 @@ from spotter.types import UserError
 
 RUNS_VARIABLE: Final = "SPOTTER_RUNS"
 """Names the folder of runs; `runs` in the working folder without it."""
+DISTRIBUTION: Final = "spotter-rl"
+"""What the package index calls this package; `spotter` is another one there."""
 PACKAGES: Final = {
     "algos": "spotter.algos",
     "envs": "spotter.envs",
@@ -147,14 +149,17 @@ def _is_from_runs(name: str) -> bool:
     return False
 
 
+def install(extra: str, options: str = "") -> str:
+    """The command that installs an extra."""
+    return f"pip install {options}'{DISTRIBUTION}[{extra}]'"
+
+
 def require(module: str, extra: str) -> ModuleType:
     """Import an optional dependency, or say in one line how to get it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise UserError(
-            f"{module} is not installed: pip install 'spotter[{extra}]' -c constraints.txt"
-        ) from error
+        raise UserError(f"{module} is not installed: {install(extra)}") from error
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:

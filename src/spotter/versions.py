@@ -6,13 +6,19 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
-_PACKAGES: Final = ("spotter", "torch", "gymnasium", "numpy")
+from spotter import __version__
+
+_PACKAGES: Final = ("torch", "gymnasium", "numpy")
 
 
 @cache
 def versions() -> dict[str, str]:
     """Python, platform and the packages a score depends on."""
-    found = {"python": platform.python_version(), "platform": sys.platform}
+    found = {
+        "python": platform.python_version(),
+        "platform": sys.platform,
+        "spotter": __version__,
+    }
     for package in _PACKAGES:
         try:
             found[package] = version(package)

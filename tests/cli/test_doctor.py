@@ -13,8 +13,8 @@ FINE = Finding("bandit", "Bandit-v0", "ok", 7e-6, "discrete 1", "discrete 10", "
 MISSING = Finding(
     "retro",
     state="not installed",
-    problem="stable_retro is not installed: pip install 'spotter[retro]' -c constraints.txt",
-    fix="pip install 'spotter[retro]' -c constraints.txt",
+    problem="stable_retro is not installed: pip install 'spotter-rl[retro]'",
+    fix="pip install 'spotter-rl[retro]'",
 )
 BROKEN = Finding("atari", "ALE/Pong-v5", "broken", problem="it crashed", fix="apt-get install x")
 

@@ -108,13 +108,13 @@ def test_a_package_that_is_not_there_is_no_fault(monkeypatch):
     monkeypatch.setattr(minatar, "_module", lambda file: plugins.require("minatar", "minatar"))
     found = examine({"family": "minatar"})
     assert found.state == "not installed"
-    assert found.fix == "pip install 'spotter[minatar]' -c constraints.txt"
+    assert found.fix == "pip install 'spotter-rl[minatar]'"
 
 
 @pytest.mark.parametrize(
     ("text", "what_to_do"),
     [
-        ("x is not installed: pip install 'spotter[x]' -c constraints.txt", "pip install 'spotter"),
+        ("x is not installed: pip install 'spotter-rl[x]'", "pip install 'spotter"),
         ("no ROM; import it: python -m stable_retro.import folder; then", "python -m stable_retro"),
         ("libopenal.so.1: cannot open shared object file: No such", "apt-get install libopenal1"),
         ("libglib-2.0.so.0: cannot open shared object file", "apt-get install libglib2.0-0"),

@@ -19,7 +19,7 @@ def make(env, render=False):
         try:
             raise ImportError("libGL.so.1: cannot open shared object file: No such file")
         except ImportError as error:
-            raise UserError("cv2 is not installed: pip install 'spotter[atari]'") from error
+            raise UserError("cv2 is not installed: pip install 'spotter-rl[atari]'") from error
     if breaks == "crash":
         os.abort()
     if breaks == "exit":

@@ -50,7 +50,9 @@ def test_what_is_missing_is_one_line_with_the_command(monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(UserError) as caught:
         box2d.make(config("LunarLander-v3", "box2d"))
-    assert str(caught.value).startswith(f"{missing} is not installed: pip install 'spotter[box2d]'")
+    assert str(caught.value).startswith(
+        f"{missing} is not installed: pip install 'spotter-rl[box2d]'"
+    )
 
 
 def test_loading_survives_warnings_as_errors():

@@ -264,7 +264,7 @@ def test_without_the_package_there_is_the_command_to_install_it(monkeypatch):
     minatar._module.cache_clear()
     monkeypatch.setitem(sys.modules, "minatar", None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"pip install 'spotter\[minatar\]'"):
+    with pytest.raises(UserError, match=r"pip install 'spotter-rl\[minatar\]'"):
         make(env)
 
 

@@ -57,6 +57,6 @@ def test_without_pandas_one_sentence_says_how_to_get_it(monkeypatch):
 
     monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(
-        UserError, match=r"pandas is not installed: pip install 'spotter\[frames\]'"
+        UserError, match=r"pandas is not installed: pip install 'spotter-rl\[frames\]'"
     ):
         frames.of_runs(())

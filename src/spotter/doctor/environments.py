@@ -167,7 +167,7 @@ def _failed(about: Finding, error: Exception) -> Finding:
     reasons = list(_causes(error))
     sentence = _sentence(error)
     if any(_is_missing(reason) for reason in reasons):
-        fix = remedy(sentence) or f"pip install 'spotter[{about.family}]' -c constraints.txt"
+        fix = remedy(sentence) or plugins.install(about.family)
         return Finding(about.family, about.env, "not installed", problem=sentence, fix=fix)
     library = next((reason for reason in reasons if isinstance(reason, ImportError)), None)
     if library is not None:  # it is there, and cannot be used
@@ -243,7 +243,7 @@ def remedy(text: str) -> str:
 
 
 def _reinstall(family: str) -> str:
-    return f"pip install --force-reinstall 'spotter[{family}]' -c constraints.txt"
+    return plugins.install(family, "--force-reinstall ")
 
 
 # --- the machine ----------------------------------------------------------------------------------

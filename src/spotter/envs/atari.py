@@ -1,4 +1,4 @@
-"""Atari games of the Arcade Learning Environment (`ALE/Pong-v5`). Needs `spotter[atari]`.
+"""Atari games of the Arcade Learning Environment (`ALE/Pong-v5`). Needs `spotter-rl[atari]`.
 
 A copy shows pictures, the console's memory or the things in it (`env.observe`), and holds each
 action for a few frames. Pictures are those of ale-py's own vector environment, which

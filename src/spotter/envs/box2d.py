@@ -1,4 +1,4 @@
-"""Box2D physics: LunarLander, BipedalWalker, CarRacing. Needs `spotter[box2d]`."""
+"""Box2D physics: LunarLander, BipedalWalker, CarRacing. Needs `spotter-rl[box2d]`."""
 
 import warnings
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""MinAtar: five Atari games on a board of 10×10 (`MinAtar/Breakout`). Needs `spotter[minatar]`.
+"""MinAtar: five Atari games on a board of 10×10 (`MinAtar/Breakout`). Needs `spotter-rl[minatar]`.
 
 The package's own Gymnasium interface loads matplotlib and seaborn (two seconds), carries a sticky
 action over into the next episode, even into one with a new seed, and draws pictures of floats. So

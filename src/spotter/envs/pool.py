@@ -1,4 +1,4 @@
-"""EnvPool: environments rewritten in C++ and stepped by its own threads. Needs `spotter[fast]`.
+"""EnvPool: environments rewritten in C++ and stepped by its own threads. Needs `spotter-rl[fast]`.
 
 EnvPool by itself shows the last observation of an episode and resets in the next step, and calls an
 episode truncated that ends on its last allowed step for whatever reason. Neither happens here: its
@@ -52,7 +52,7 @@ def reason_against(env: EnvConfig, reward: RewardConfig | None) -> str:
     if env.id not in SAME:
         return f"EnvPool has nothing that does the same as {env.id}"
     if not plugins.findable("envpool"):
-        return "EnvPool is not installed (pip install 'spotter[fast]')"
+        return f"EnvPool is not installed ({plugins.install('fast')})"
     if env.kwargs:
         return "env.kwargs are for Gymnasium's own version"
     if env.drop:

@@ -1,4 +1,4 @@
-"""Console games through stable-retro: `Retro/Airstriker-Genesis`. Needs `spotter[retro]`.
+"""Console games through stable-retro: `Retro/Airstriker-Genesis`. Needs `spotter-rl[retro]`.
 
 A copy shows the last pictures, [stack · channels, height, width] with the newest last; an action is
 a combination of buttons, held for some frames. Each copy's emulator runs in a process of its own

@@ -1,4 +1,4 @@
-"""Doom through ViZDoom: scenarios (`VizDoom/Basic`) and whole maps. Needs `spotter[vizdoom]`.
+"""Doom through ViZDoom: scenarios (`VizDoom/Basic`) and whole maps. Needs `spotter-rl[vizdoom]`.
 
 A copy shows the last pictures, [stack · channels, height, width] with the newest last, and game
 variables beside them if asked for; an action is a combination of buttons, held for some tics (the
