@@ -55,7 +55,7 @@ def train(
         return Run.create(resolved.config, resolved.address, sys.argv, parent=parent, why=why)
 
     made = new_run if save else None
-    return _train(resolved.config, _sinks(quiet), made, origin, resolved.written)
+    return _train(resolved.config, _sinks(quiet), made, origin, resolved.written, resolved.notes)
 
 
 def resume(

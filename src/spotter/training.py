@@ -225,17 +225,18 @@ def train(
     new_run: Callable[[], Run] | None = None,
     origin: Origin | None = None,
     written: Collection[str] = (),
+    notes: Sequence[str] = (),
 ) -> Result:
     """Train until solved, out of budget, or asked to stop; then score the policy on test seeds.
 
     `new_run` is asked for a run folder once the environment has proved to work, so that a mistake
     in the config leaves no folder behind. `origin` is what to go on from: an earlier state of the
     same run, or weights of another. `written` names the settings given for this very run, which
-    are refused where they would have no effect.
+    are refused where they would have no effect. `notes` are shown when it starts.
     """
     began = perf_counter()
     refuse_in_a_child()
-    catalogue = Catalogue((*common.METRICS, *plugins.load("algos", config.algo.name).METRICS))
+    catalogue = _catalogue(config)
     interventions = Interventions(config, catalogue)
     start_at = origin.saved.env_steps if isinstance(origin, Resume) else 0
     streams.seed_all(config.seed)
@@ -247,8 +248,7 @@ def train(
         scorer = make_scorer(config, training.policy, interrupts.stopping)
         stack.enter_context(scorer)
         grade = resume_grade(config.env, config.reward, training.backend.name)
-        notes = [*summary.warnings(config)]
-        notes += restore_training(training, interventions, origin, grade)
+        restored = restore_training(training, interventions, origin, grade)
         interrupts.begin()
         run = new_run() if new_run else None
         stack.enter_context(results.outcome(run))
@@ -263,7 +263,7 @@ def train(
         training.listen(recorder.note)
         if sys.stdout.isatty():  # elsewhere a note would print from within a signal handler
             interrupts.on_request = recorder.note
-        for note in notes:
+        for note in (*notes, *summary.warnings(config), *restored):
             recorder.note(note)
         keeper = Keeper(run, config.checkpoint) if run else None
         loop = Loop(
@@ -279,6 +279,17 @@ def train(
             loop.film()
             at_last.callback(write_report, run)  # when every sink has written its end
     return result
+
+
+def try_out(config: RunConfig) -> None:
+    """Raise what `train` would refuse before its first update; nothing is learnt or saved."""
+    Interventions(config, _catalogue(config))
+    with Training(config) as training:
+        resume_grade(config.env, config.reward, training.backend.name)
+
+
+def _catalogue(config: RunConfig) -> Catalogue:
+    return Catalogue((*common.METRICS, *plugins.load("algos", config.algo.name).METRICS))
 
 
 def _start(

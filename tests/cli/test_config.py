@@ -61,6 +61,24 @@ def test_check(spotter, folder):
     assert ran.err == "spotter: 1 of 2 files has problems\n"
 
 
+def test_check_says_what_training_would_refuse(spotter, folder):
+    text = """\
+base: {env: {id: CartPole-v1, count: 2}}
+variants:
+  one: {env: {kwargs: {gravity: 1}}}
+  two: {env: {wrappers: [{name: grayscale}]}}
+  ppo: {}
+"""
+    path = folder("recipes/CartPole-v1.yaml", text)
+    ran = spotter("config", "check", str(path))
+    assert ran.code == 2
+    note, one, two = ran.out.splitlines()
+    assert note == f"{path}:5: variant ppo hides the one that comes with Spotter"
+    assert one.startswith(f"{path}:3: variant one: CartPole-v1 cannot be made with env.kwargs")
+    assert two.startswith(f"{path}:4: variant two: grayscale needs uint8 images")
+    assert ran.err == "spotter: 1 of 1 file has problems\n"
+
+
 def test_fmt_writes_and_then_rests(spotter, folder):
     path = folder("recipes/Messy-v0.yaml", MESSY)
     path.chmod(0o640)

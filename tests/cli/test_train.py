@@ -32,7 +32,7 @@ def trained(monkeypatch):
         calls: list = []  # noqa: RUF012
 
         @staticmethod
-        def train(config, sinks=(), new_run=None, origin=None, written=()):
+        def train(config, sinks=(), new_run=None, origin=None, written=(), notes=()):
             Training.calls.append((config, sinks))
             if isinstance(Training.result, BaseException):
                 raise Training.result

@@ -16,7 +16,7 @@ def test_every_packaged_file_is_fine(folder):
     assert checked.variants == len(entries())
 
 
-def test_each_file_reports_its_first_problem(folder):
+def test_each_file_reports_its_problems(folder):
     folder("recipes/Good-v0.yaml", GOOD)
     folder("recipes/Typo-v0.yaml", GOOD.replace("seed: 3", "sed: 3"))
     folder("recipes/Promise-v0.yaml", GOOD.replace("seed: 3", "expect: {score: high}"))
@@ -26,15 +26,17 @@ def test_each_file_reports_its_first_problem(folder):
     problems = check_files([Path("recipes")])
     assert [problem.split(": ")[0] for problem in problems] == [
         "recipes/Promise-v0.yaml:2",
+        "recipes/Promise-v0.yaml:2",
         "recipes/Syntax-v0.yaml:1",
         "recipes/Typo-v0.yaml:2",
         "recipes/families/classic.yaml:1",
         "recipes/families/other.yaml:1",
     ]
     assert "expect.score should be a number, got 'high'" in problems[0]
-    assert "did you mean seed?" in problems[2]
-    assert "env.count should be a whole number, got 'none'" in problems[3]
-    assert "matches should be a list of patterns such as [CartPole-v*]" in problems[4]
+    assert "expect.env_steps is missing" in problems[1]
+    assert "did you mean seed?" in problems[3]
+    assert "env.count should be a whole number, got 'none'" in problems[4]
+    assert "matches should be a list of patterns such as [CartPole-v*]" in problems[5]
 
 
 def test_a_broken_family_is_reported_through_the_recipe_as_well(folder):

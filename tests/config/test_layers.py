@@ -43,12 +43,12 @@ def test_family_recipe_variant_command_line(toys):
     assert (config.env.count, config.algo.gamma.start) == (4, 0.9)
     assert config.eval.episodes == 11
     origins = {
-        "env.count": "family gymnasium",
-        "env.id": "recipe Toy-v0",
-        "algo.name": "variant slow",
+        "env.count": "family gymnasium, recipes/families/gymnasium.yaml:3",
+        "env.id": "recipe Toy-v0, recipes/Toy-v0.yaml:4",
+        "algo.name": "variant slow, recipes/Toy-v0.yaml:14",
         "eval.episodes": "command line",
         "eval.deterministic": "default",
-        "algo.lr": "recipe Toy-v0",
+        "algo.lr": "recipe Toy-v0, recipes/Toy-v0.yaml:5",
     }
     for path, origin in origins.items():
         assert resolved.origin(tuple(path.split("."))) == origin, path
@@ -126,7 +126,7 @@ def test_a_recipe_in_a_subfolder_keeps_its_namespace(toys):
     assert resolve("recipes/Name/Space-v0.yaml:fast").address == "Name/Space-v0:fast"
 
 
-def test_local_recipes_hide_packaged_ones(toys):
+def test_local_recipes_come_before_packaged_ones(toys):
     toys("recipes/CartPole-v1.yml", "variants: {mine: {}}")
     assert resolve("CartPole-v1").address == "CartPole-v1:mine"
     assert resolve("CartPole-v1").config.algo.name == "ppo"
@@ -143,7 +143,7 @@ def test_the_id_of_the_file_is_the_environment(folder):
     [
         ("Toy-v0:slo", None, "Toy-v0 has no variant 'slo'; did you mean 'Toy-v0:slow'?"),
         ("Toy-v0:x", None, "Toy-v0 has no variant 'x'; it has fast and slow"),
-        ("Toy-v0", "ppo", "Toy-v0 has no variant for ppo; it has fast and slow"),
+        ("Toy-v0:x", "ppo", "Toy-v0 has no variant 'x'; it has fast and slow"),
         ("Toy-v0", "a2", "unknown algorithm 'a2'; did you mean 'a2c'?"),
         (
             "Toy-v0:slow",

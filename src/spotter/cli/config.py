@@ -13,6 +13,7 @@ from spotter.cli.train import Address, Algo, Overrides
 from spotter.cli.words import plural
 
 if TYPE_CHECKING:
+    from spotter.config import RunConfig
     from spotter.types import UserError
 
 _EXAMPLES: Final = """\b
@@ -71,6 +72,8 @@ def show(
     if as_json:
         echo_json(data)
     else:
+        for note in resolved.notes if origin else ():
+            echo(f"# {note}")
         echo(to_yaml(data, resolved.origin if origin else None), nl=False)
 
 
@@ -89,19 +92,26 @@ def _maybe_a_command(address: str, error: "UserError") -> "UserError":
 def check(files: Files = None) -> None:
     """Check recipe, family and protocol files.
 
-    Every variant of each; with no files, all that are here and all that came with Spotter.
+    Every variant of each, and whether training it could begin; with no files, all that are here
+    and all that came with Spotter.
     """
     from spotter.config.catalogue import check
     from spotter.types import UserError
 
-    checked = check(files or ())
-    for problem in checked.problems:
-        echo(problem)
-    if bad := len(checked.problems):
+    checked = check(files or (), _try_out)
+    for line in (*checked.notes, *checked.problems):
+        echo(line)
+    if bad := checked.bad_files:
         verb = "has" if bad == 1 else "have"
         raise UserError(f"{bad} of {plural(checked.files, 'file')} {verb} problems")
     what = f"{plural(checked.files, 'file')} with {plural(checked.variants, 'variant')}"
     echo(f"{what}: all fine")
+
+
+def _try_out(config: "RunConfig") -> None:
+    from spotter.training import try_out
+
+    try_out(config)
 
 
 @app.command(cls=Command, epilog=examples.CONFIG_FMT)

@@ -168,6 +168,7 @@ class Plan:
     origin: "Origin | None" = None
     written: frozenset[str] = frozenset()
     """Settings given for this very run."""
+    notes: tuple[str, ...] = ()
 
 
 def _fresh(
@@ -193,7 +194,9 @@ def _fresh(
         parent = origin.parent() if origin else None
         return Run.create(resolved.config, resolved.address, sys.argv, parent=parent, why=why)
 
-    return Plan(resolved.address, resolved.config, new_run, origin, resolved.written)
+    return Plan(
+        resolved.address, resolved.config, new_run, origin, resolved.written, resolved.notes
+    )
 
 
 def _resumed(selector: str, overrides: list[str], why: str) -> Plan:
@@ -239,7 +242,7 @@ def _train(plan: Plan, quiet: bool, no_save: bool, require_solved: bool) -> None
     sinks = () if quiet else (Console(),)
     try:
         made = None if no_save else plan.new_run
-        result = train(plan.config, sinks, made, plan.origin, plan.written)
+        result = train(plan.config, sinks, made, plan.origin, plan.written, plan.notes)
     except Interrupted as stop:
         print(f"spotter: {stop.request}", file=sys.stderr)
         sys.exit(EXIT_CODES[stop.request])

@@ -1,15 +1,17 @@
 """Every recipe there is: finding them by text, and checking their files."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from spotter import plugins
-from spotter.config import recipes
-from spotter.config.layers import Layer, check_family, check_protocol, check_recipe
+from spotter.config import recipes, shape
+from spotter.config.errors import ConfigError
+from spotter.config.layers import Layer
 from spotter.config.load import Resolved, resolve, validate
+from spotter.config.models import RunConfig
 from spotter.config.overrides import merge
 from spotter.types import NoMatchError, UserError
 
@@ -33,7 +35,12 @@ class Entry:
 
 def entries() -> list[Entry]:
     """Every variant of every recipe; a broken file is listed with its problem."""
-    return [entry for path in recipes.files().values() for entry in _entries(path)]
+    every: dict[str, Entry] = {}
+    for path in recipes.files().values():
+        for file in (path, *recipes.hidden_by(path)):
+            for entry in _entries(file):
+                every.setdefault(entry.address, entry)
+    return list(every.values())
 
 
 def _entries(path: Path) -> Iterator[Entry]:
@@ -62,7 +69,7 @@ def _entry(resolved: Resolved) -> Entry:
 
 def _variants(path: Path) -> list[str]:
     source = recipes.open_source(path)
-    check_recipe(source)
+    shape.check_recipe(source)
     return recipes.variants(source)
 
 
@@ -96,28 +103,39 @@ def _nothing(text: str, everything: Sequence[Entry]) -> str:
 
 @dataclass(frozen=True)
 class Checked:
-    """What a check looked at, and what it found: the first problem of each file."""
+    """What a check looked at, and everything that it found."""
 
     files: int
     variants: int
     problems: list[str]
+    notes: list[str]
+    bad_files: int
 
 
-def check(paths: Sequence[Path] = ()) -> Checked:
-    """Validate files and folders; with none given, everything local and packaged."""
+Trial = Callable[[RunConfig], None]
+"""Raises a `UserError` where training could not begin."""
+
+
+def check(paths: Sequence[Path] = (), trial: Trial | None = None) -> Checked:
+    """Validate files and folders; with none given, everything local and packaged.
+
+    `trial` is asked about every variant that is valid, save those of packaged files nobody named.
+    """
     files = expand(paths) if paths else everywhere()
-    problems: list[str] = []
-    variants = 0
+    found: dict[Path, list[str]] = {}
+    variants, notes = 0, []
     for path in files:
-        try:
-            variants += _check_file(path)
-        except UserError as error:
-            problems.append(_placed(str(error), path))
-    return Checked(len(files), variants, problems)
+        is_tried = bool(paths) or not recipes.is_packaged(path)
+        one = _File(path, trial if is_tried else None)
+        found[path] = list(dict.fromkeys(_placed(text, path) for text in one.problems()))
+        variants += one.variants
+        notes += one.notes
+    problems = [problem for one in found.values() for problem in one]
+    return Checked(len(files), variants, problems, notes, sum(map(bool, found.values())))
 
 
 def check_files(paths: Sequence[Path] = ()) -> list[str]:
-    """The first problem of each file that has one."""
+    """Every problem of every file that has one."""
     return check(paths).problems
 
 
@@ -141,22 +159,66 @@ def expand(paths: Iterable[Path]) -> list[Path]:
     return files
 
 
-def _check_file(path: Path) -> int:
-    """How many variants were checked; raises at the first problem."""
-    kind = recipes.kind_of(path)
-    if kind == "recipe":
-        variants = _variants(path)
-        for variant in variants:
-            resolve(f"{path}:{variant}")
-        return len(variants)
-    source = recipes.open_source(path)
-    check_family(source) if kind == "family" else check_protocol(source)
-    family = path.stem if kind == "family" else str(source.data["family"])
+class _File:
+    """One file under examination."""
+
+    def __init__(self, path: Path, trial: Trial | None) -> None:
+        self._path = path
+        self._trial = trial
+        self.variants = 0
+        self.notes: list[str] = []
+
+    def problems(self) -> Iterator[str]:
+        kind = recipes.kind_of(self._path)
+        try:
+            source = recipes.open_source(self._path)
+        except UserError as error:
+            yield str(error)
+            return
+        outer = list(_SHAPES[kind](source))
+        yield from outer
+        if kind == "recipe":
+            yield from self._variants(source)
+        elif not outer:
+            yield from _base(kind, source)
+
+    def _variants(self, source: recipes.Source) -> Iterator[str]:
+        for variant in recipes.variants(source):
+            try:
+                resolved = resolve(f"{self._path}:{variant}")
+            except UserError as error:
+                yield from _all_of(error)
+                continue
+            self.variants += 1
+            self.notes += resolved.notes
+            try:
+                if self._trial:
+                    self._trial(resolved.config)
+            except UserError as error:
+                yield f"{source.where('variants', variant)}: variant {variant}: {error}"
+
+
+_SHAPES: Final = {
+    "recipe": shape.recipe_problems,
+    "family": shape.family_problems,
+    "protocol": shape.protocol_problems,
+}
+
+
+def _base(kind: str, source: recipes.Source) -> Iterator[str]:
+    """Problems of what a family or protocol shares."""
+    name = source.path.stem
+    family = name if kind == "family" else str(source.data["family"])
     values: dict[str, Any] = source.section("base")
     below = {"env": {"family": family if plugins.exists("envs", family) else ""}}
-    layer = Layer(f"{kind} {path.stem}", values, source, ("base",))
-    validate(merge(below, values), [layer])
-    return 0
+    try:
+        validate(merge(below, values), [Layer(f"{kind} {name}", values, source, ("base",))])
+    except UserError as error:
+        yield from _all_of(error)
+
+
+def _all_of(error: UserError) -> tuple[str, ...]:
+    return error.problems if isinstance(error, ConfigError) else (str(error),)
 
 
 def _placed(problem: str, path: Path) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -44,18 +44,36 @@ _PICKED: Final = (("algo", "algos", "name"), ("env", "envs", "family"))
 _VERBS: Final = ("should", "must", "needs", "cannot", "names")
 
 
-def explain(error: ValidationError, root: tree.Model, data: Any, locate: Locate) -> UserError:
-    """The most telling problem as a sentence, with a count of the others."""
+class ConfigError(UserError):
+    """What is wrong with a config: the most telling problem, and how many others there are."""
+
+    problems: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, problems: Sequence[str]) -> Self:
+        others = len(problems) - 1
+        more = f" (and {others} more problem{'s' * (others > 1)})" if others else ""
+        error = cls(f"{problems[0]}{more}")
+        error.problems = tuple(problems)
+        return error
+
+
+def explain(error: ValidationError, root: tree.Model, data: Any, locate: Locate) -> ConfigError:
+    """Every problem as a sentence, the most telling one first."""
     problems: dict[tree.Path, list[ErrorDetails]] = {}
     for detail in error.errors(include_url=False):
         problems.setdefault(_written_path(detail, data), []).append(detail)
     # A misspelt key explains the missing one beside it, so it comes first.
-    path = min(problems, key=lambda path: problems[path][0]["type"] != "extra_forbidden")
-    sentence = _sentence(problems[path], path, data, root)
+    paths = sorted(problems, key=lambda path: problems[path][0]["type"] != "extra_forbidden")
+    return ConfigError.of([_placed(problems[path], path, data, root, locate) for path in paths])
+
+
+def _placed(
+    details: list[ErrorDetails], path: tree.Path, data: Any, root: tree.Model, locate: Locate
+) -> str:
+    sentence = _sentence(details, path, data, root)
     place = _place(path, sentence, data, root, locate)
-    others = len(problems) - 1
-    more = f" (and {others} more problem{'s' * (others > 1)})" if others else ""
-    return UserError(f"{place + ': ' if place else ''}{sentence}{more}")
+    return f"{place + ': ' if place else ''}{sentence}"
 
 
 def _written_path(detail: ErrorDetails, data: Any) -> tree.Path:

@@ -6,21 +6,19 @@ no recipe: `EnvId:algo`, `package:EnvId`, `package:EnvId:algo`.
 
 import importlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from spotter import plugins
-from spotter.config import errors, recipes, synonyms, tree
-from spotter.config.models import NOT_THE_GAME, RunConfig
+from spotter.config import recipes, shape, tree
+from spotter.config.models import AlgoConfig
 from spotter.config.overrides import merge
-from spotter.config.words import listed, shown
+from spotter.config.words import listed
 from spotter.types import UserError
 
 DEFAULT_ALGO: Final = "ppo"
-# What a protocol leaves open: which game it is, and how its copies are run.
-_NOT_OF_A_PROTOCOL: Final = ("id", "family", "protocol", *NOT_THE_GAME)
 
 
 @dataclass(frozen=True)
@@ -35,6 +33,12 @@ class Layer:
     def where(self, path: tree.Path) -> str:
         return self.source.where(*self.keys, *path) if self.source else self.label
 
+    def origin(self, path: tree.Path) -> str:
+        """The label, and the line of a file that did not come with Spotter."""
+        if self.source is None or recipes.is_packaged(self.source.path):
+            return self.label
+        return f"{self.label}, {self.where(path)}"
+
 
 @dataclass(frozen=True)
 class Stack:
@@ -45,6 +49,8 @@ class Stack:
     description: str = ""
     promise: Layer | None = None
     """The variant's `expect`, not part of the config."""
+    notes: tuple[str, ...] = ()
+    """What a user should know about where it was found."""
 
 
 def stack(address: str, algo: str | None = None) -> Stack:
@@ -55,6 +61,8 @@ def stack(address: str, algo: str | None = None) -> Stack:
         return _of_recipe(recipes.name_of(path), path, file[2] or "", algo)
     known = recipes.files()
     name, _, variant = address.partition(":")
+    if name not in known:
+        name, variant = recipes.of_package_id(address)
     if name in known:
         return _of_recipe(name, known[name], variant, algo)
     return _of_environment(address, algo)
@@ -86,64 +94,124 @@ def _holds(node: Any, part: str | int) -> bool:
 
 
 def _of_recipe(name: str, path: Path, variant: str, algo: str | None) -> Stack:
-    source = recipes.open_source(path)
-    check_recipe(source)
-    base = source.section("base")
-    env_id = source.section("base", "env").get("id") or name
-    family = str(source.data.get("family") or recipes.family_of(env_id))
-    below = _family_layer(family, source.where("family"))
-    chosen = _choose_variant(source, name, variant, algo, merge(below.values, base))
-    keys = ("variants", chosen)
-    values = source.section(*keys)
+    files = [path, *recipes.hidden_by(path)]
+    candidates = [one for file in files for one in _variants_of(name, recipes.open_source(file))]
+    chosen = _choose_variant(candidates, name, variant, algo)
+    if chosen is None:
+        return _without_variant(_Variant("", candidates[0].source, name), algo or variant)
+    values = chosen.source.section(*chosen.keys)
     settings = {key: v for key, v in values.items() if key not in recipes.VARIANT_EXTRAS}
     promise = {key: v for key, v in values.items() if key == "expect"}
+    label, source, keys = f"variant {chosen.key}", chosen.source, chosen.keys
     return Stack(
-        name=f"{name}:{chosen}",
-        layers=(
-            below,
-            Layer(f"recipe {name}", {"env": {"id": env_id, "family": family}}, source),
-            Layer(f"recipe {name}", base, source, ("base",)),
-            Layer(f"variant {chosen}", settings, source, keys),
-        ),
+        name=f"{name}:{chosen.key}",
+        layers=(*chosen.below, Layer(label, settings, source, keys)),
         description=str(values.get("description") or source.data.get("description") or ""),
-        promise=Layer(f"variant {chosen}", promise, source, keys) if promise else None,
+        promise=Layer(label, promise, source, keys) if promise else None,
+        notes=tuple(_hidden(chosen, candidates)),
     )
 
 
-def _family_layer(family: str, place: str = "") -> Layer:
+@dataclass(frozen=True)
+class _Variant:
+    """One variant of a recipe file."""
+
+    key: str
+    source: recipes.Source
+    name: str
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return ("variants", self.key)
+
+    @property
+    def env_id(self) -> str:
+        """Of the variant, else of the file, else the file is called by it."""
+        own = self.source.section(*self.keys, "env").get("id")
+        return str(own or self.source.section("base", "env").get("id") or self.name)
+
+    @property
+    def below(self) -> tuple[Layer, ...]:
+        """Family and recipe."""
+        source, label = self.source, f"recipe {self.name}"
+        family = str(source.data.get("family") or recipes.family_of(self.env_id))
+        return (
+            family_layer(family, source.where("family")),
+            Layer(label, {"env": {"id": self.env_id, "family": family}}, source),
+            Layer(label, source.section("base"), source, ("base",)),
+        )
+
+    @property
+    def algo(self) -> str:
+        family, _, base = self.below
+        merged = merge(merge(family.values, base.values), self.source.section(*self.keys))
+        return str(tree.value_at(merged, ("algo", "name")) or DEFAULT_ALGO)
+
+
+def _variants_of(name: str, source: recipes.Source) -> list[_Variant]:
+    shape.check_recipe(source)
+    return [_Variant(key, source, name) for key in recipes.variants(source)]
+
+
+def _hidden(chosen: _Variant, candidates: Sequence[_Variant]) -> Iterator[str]:
+    for other in candidates:
+        if other.key == chosen.key and other.source is not chosen.source:
+            place = chosen.source.where(*chosen.keys)
+            yield f"{place}: variant {chosen.key} hides the one that comes with Spotter"
+
+
+def family_layer(family: str, place: str = "") -> Layer:
     try:
         source = recipes.family(family)
     except UserError as error:
         raise UserError(f"{place}: {error}" if place else str(error)) from None
-    check_family(source)
+    shape.check_family(source)
     return Layer(f"family {family}", source.section("base"), source, ("base",))
 
 
 def _choose_variant(
-    source: recipes.Source, name: str, variant: str, algo: str | None, below: Mapping[str, Any]
-) -> str:
-    there = recipes.variants(source)
-
-    def algo_of(key: str) -> str:
-        merged = merge(below, source.section("variants", key))
-        return str(tree.value_at(merged, ("algo", "name")) or DEFAULT_ALGO)
-
+    candidates: Sequence[_Variant], name: str, variant: str, algo: str | None
+) -> _Variant | None:
+    """The first that fits; None where only the algorithm was named and no variant is for it."""
+    there = {one.key: one for one in reversed(candidates)}
     if variant and variant not in there:
-        near = plugins.nearest(variant, there)
-        hint = f"did you mean '{name}:{near}'?" if near else f"it has {listed(there, 'and')}"
-        raise UserError(f"{name} has no variant '{variant}'; {hint}")
+        if not plugins.exists("algos", variant) or algo not in (None, variant):
+            keys = list(dict.fromkeys(one.key for one in candidates))
+            near = plugins.nearest(variant, keys)
+            hint = f"did you mean '{name}:{near}'?" if near else f"it has {listed(keys, 'and')}"
+            raise UserError(f"{name} has no variant '{variant}'; {hint}")
+        variant, algo = "", variant
     if algo is None:
-        return variant or (DEFAULT_ALGO if DEFAULT_ALGO in there else there[0])
+        own = [one.key for one in candidates if one.source is candidates[0].source]
+        return there[variant or (DEFAULT_ALGO if DEFAULT_ALGO in own else own[0])]
     plugins.load("algos", algo)
-    if variant and algo_of(variant) != algo:
+    if not variant:
+        return next((one for one in candidates if one.algo == algo), None)
+    if there[variant].algo != algo:
         raise UserError(
-            f"{name}:{variant} uses {algo_of(variant)}, not {algo}; "
+            f"{name}:{variant} uses {there[variant].algo}, not {algo}; "
             f"write either the variant or --algo {algo}"
         )
-    fitting = [key for key in there if algo_of(key) == algo]
-    if not fitting:
-        raise UserError(f"{name} has no variant for {algo}; it has {listed(there, 'and')}")
-    return variant or fitting[0]
+    return there[variant]
+
+
+def _without_variant(recipe: _Variant, algo: str) -> Stack:
+    """An algorithm that no variant is for: its defaults, over what all variants share."""
+    family, own, base = recipe.below
+    shared = dict(base.values)
+    if isinstance(written := shared.pop("algo", None), Mapping) and "name" not in written:
+        known = tree.keys(AlgoConfig.chosen({"name": algo}))
+        shared["algo"] = {key: value for key, value in written.items() if key in known}
+    return Stack(
+        name=f"{recipe.name}:{algo}",
+        layers=(
+            family,
+            own,
+            replace(base, values=shared),
+            Layer("address", {"algo": {"name": algo}}),
+        ),
+        description=f"{algo} with its defaults: {recipe.name} has no variant for it",
+    )
 
 
 # --- protocols -----------------------------------------------------------------------------------
@@ -173,7 +241,7 @@ def protocol_layer(name: str, family: str) -> Layer:
         hint = plugins.did_you_mean(name, files)
         raise UserError(f"env.protocol: there is no protocol '{name}'{hint}")
     source = recipes.open_source(files[name])
-    check_protocol(source)
+    shape.check_protocol(source)
     owner = str(source.data["family"])
     if owner != family:
         own = [other for other, path in sorted(files.items()) if _family_in(path) == family]
@@ -189,82 +257,6 @@ def _family_in(path: Path) -> str:
         return ""
 
 
-def check_protocol(source: recipes.Source) -> None:
-    """Keys and sections of a protocol file: game settings of one family, and no more."""
-    _check_top(source, recipes.PROTOCOL_KEYS)
-    _check_text(source, "family")
-    family = source.data.get("family")
-    if family is None or not plugins.exists("envs", family):
-        names = plugins.did_you_mean(str(family), plugins.names("envs"))
-        missing = "a protocol needs `family`" if family is None else f"unknown family '{family}'"
-        raise UserError(f"{source.where('family')}: {missing}{names}")
-    _check_sections(source, ("base",))
-    for key in source.section("base"):
-        if key not in ("env", "reward"):
-            raise UserError(f"{source.where('base', key)}: a protocol sets env and reward only")
-    for key in source.section("base", "env"):
-        if key in _NOT_OF_A_PROTOCOL:
-            place = source.where("base", "env", key)
-            raise UserError(f"{place}: env.{key} is no part of a protocol; it goes into recipes")
-
-
-# --- what recipe and family files may hold -------------------------------------------------------
-
-
-def check_recipe(source: recipes.Source) -> None:
-    """Keys and maps of a recipe file, down to the sections that the models know about."""
-    _check_top(source, recipes.TOP_KEYS)
-    _check_text(source, "family")
-    _check_sections(source, ("base",))
-    names = recipes.variants(source)
-    if not names:
-        raise UserError(f"{source.where('variants')}: a recipe needs `variants`, one at least")
-    for name in names:
-        keys = ("variants", name)
-        if not isinstance(source.data["variants"][name], Mapping):
-            raise UserError(f"{source.where(*keys)}: variant {name} should be a map of settings")
-        _check_sections(source, keys, also=recipes.VARIANT_EXTRAS)
-        _check_text(source, *keys, "description")
-
-
-def check_family(source: recipes.Source) -> None:
-    _check_top(source, recipes.FAMILY_KEYS)
-    _check_sections(source, ("base",))
-    patterns = source.data.get("matches", [])
-    if not (isinstance(patterns, list) and all(isinstance(p, str) for p in patterns)):
-        wish = "matches should be a list of patterns such as [CartPole-v*]"
-        raise UserError(f"{source.where('matches')}: {wish}, got {shown(patterns)}")
-
-
-def _check_top(source: recipes.Source, allowed: Sequence[str]) -> None:
-    for key, value in source.data.items():
-        if key not in allowed:
-            theirs = synonyms.hint(str(key), value, source.section("base"))
-            hint = f"; {theirs}" if theirs else plugins.did_you_mean(str(key), allowed)
-            raise UserError(f"{source.where(key)}: {key} is not a key of this file{hint}")
-        if key in ("base", "variants") and not isinstance(value, Mapping):
-            wish = "a map of settings" if key == "base" else "a map of variants"
-            raise UserError(f"{source.where(key)}: {key} should be {wish}, got {shown(value)}")
-    _check_text(source, "description")
-
-
-def _check_text(source: recipes.Source, *keys: str) -> None:
-    value = tree.value_at(source.data, keys)
-    if value is not None and not isinstance(value, str):
-        raise UserError(f"{source.where(*keys)}: {keys[-1]} should be text, got {shown(value)}")
-
-
-def _check_sections(
-    source: recipes.Source, keys: tuple[str, ...], also: Sequence[str] = ()
-) -> None:
-    """Unknown sections, found here because only here it is known what else may stand there."""
-    data = source.section(*keys)
-    for key in data:
-        if key not in also and key not in RunConfig.model_fields:
-            sentence = errors.unknown_key((key,), data, RunConfig, also)
-            raise UserError(f"{source.where(*keys, key)}: {sentence}")
-
-
 # --- environments without a recipe ---------------------------------------------------------------
 
 
@@ -276,7 +268,7 @@ def _of_environment(address: str, algo: str | None) -> Stack:
     plugins.load("algos", chosen)
     family = recipes.family_of(env_id)
     values = {"env": {"id": env_id, "family": family}, "algo": {"name": chosen}}
-    return Stack(f"{env_id}:{chosen}", (_family_layer(family), Layer("address", values)))
+    return Stack(f"{env_id}:{chosen}", (family_layer(family), Layer("address", values)))
 
 
 def _split(address: str) -> tuple[str, str]:

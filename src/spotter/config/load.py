@@ -9,10 +9,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from spotter.config import tree
+from spotter.config import recipes, tree
 from spotter.config.base import Settings
 from spotter.config.errors import explain
-from spotter.config.layers import DEFAULT_ALGO, Layer, last_writer, stack, with_protocol
+from spotter.config.layers import (
+    DEFAULT_ALGO,
+    Layer,
+    family_layer,
+    last_writer,
+    stack,
+    with_protocol,
+)
 from spotter.config.models import Expect, RunConfig
 from spotter.config.overrides import COMMAND_LINE, Override, Pairs, edit, merge, parse, written
 
@@ -26,6 +33,8 @@ class Resolved:
     layers: tuple[Layer, ...]
     description: str = ""
     expect: Expect | None = None
+    notes: tuple[str, ...] = ()
+    """What a user should know about where it was found."""
 
     @property
     def written(self) -> frozenset[str]:
@@ -35,7 +44,7 @@ class Resolved:
     def origin(self, path: tree.Path) -> str:
         """Where the value at a path was written last; `default` if nowhere."""
         layer = last_writer(self.layers, path)
-        return layer.label if layer else "default"
+        return layer.origin(path) if layer else "default"
 
 
 def resolve(
@@ -46,13 +55,28 @@ def resolve(
     """The config an address and its overrides stand for; see layers.py for addresses."""
     found = stack(address, algo)
     edits = parse(overrides)
-    layers = with_protocol((*found.layers, _typed(edits)))
+    layers = with_protocol((*_of_typed_id(found.layers, _typed(edits)), _typed(edits)))
     config = validate(_merged(layers[:-1], edits), layers)
     env_id = tree.value_at(_merged(found.layers, []), ("env", "id"))
     if found.name.startswith(f"{env_id}:") and config.env.id != env_id:
         # another environment with the recipe's settings: neither its name nor what it reaches
         return Resolved(config, f"{config.env.id}:{config.algo.name}", layers)
-    return Resolved(config, found.name, layers, found.description, _expect(found.promise))
+    return Resolved(
+        config, found.name, layers, found.description, _expect(found.promise), found.notes
+    )
+
+
+def _of_typed_id(layers: tuple[Layer, ...], typed: Layer) -> tuple[Layer, ...]:
+    """With the family of the environment on the command line, where that is another one's."""
+    typed_id = tree.value_at(typed.values, ("env", "id"))
+    if not isinstance(typed_id, str) or tree.value_at(typed.values, ("env", "family")):
+        return layers
+    env = _merged(layers, [])["env"]
+    new, by_id = recipes.family_of(typed_id), recipes.family_of(str(env["id"]))
+    if new in (env["family"], by_id):  # a family that was named, not found, stays
+        return layers
+    own = Layer(COMMAND_LINE, {"env": {"family": new}})
+    return (family_layer(new), *layers[1:], own)
 
 
 def changed(config: RunConfig, overrides: Sequence[Override] | Mapping[str, Any]) -> RunConfig:

@@ -14,6 +14,7 @@ that `env.protocol` calls by one name. A recipe file:
 import fnmatch
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
@@ -187,6 +188,32 @@ def files() -> dict[str, Path]:
             if kind_of(path) == "recipe":
                 found.setdefault(path.relative_to(folder).with_suffix("").as_posix(), path)
     return found
+
+
+def is_packaged(path: Path) -> bool:
+    return path.is_relative_to(PACKAGED)
+
+
+def hidden_by(path: Path) -> list[Path]:
+    """The packaged recipe of the same name as one of the working folder, if there is one."""
+    if not LOCAL.is_dir() or not path.resolve().is_relative_to(LOCAL.resolve()):
+        return []
+    return [file for suffix in SUFFIXES if (file := PACKAGED / f"{name_of(path)}{suffix}").exists()]
+
+
+def of_package_id(address: str) -> tuple[str, str]:
+    """Recipe and variant of `package:Id[:variant]`, by the `env.id` that a recipe here has."""
+    if ":" not in address or not LOCAL.is_dir():
+        return "", ""
+    ids = {}
+    for name, path in files().items():
+        if path.is_relative_to(LOCAL):
+            with suppress(UserError):  # who uses that file is told what is wrong with it
+                ids[str(open_source(path).section("base", "env").get("id"))] = name
+    before, _, variant = address.rpartition(":")
+    if address in ids:
+        return ids[address], ""
+    return (ids[before], variant) if ":" in before and before in ids else ("", "")
 
 
 def family_files() -> dict[str, Path]:
