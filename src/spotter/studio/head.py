@@ -10,7 +10,7 @@ from nicegui import ui
 
 from spotter.display.words import amount, count, duration, number, plural, score, to_threshold
 from spotter.rundir.identity import Info
-from spotter.rundir.view import RunView
+from spotter.rundir.judged import Judged
 from spotter.studio import starting, theme, told
 from spotter.studio.context import Context
 from spotter.studio.panels import plain
@@ -116,9 +116,12 @@ def _facts(now: Now) -> dict[str, str]:
     training = view.history.last("train/score")
     reached = to_threshold(view.steps_to_threshold, view.total_steps_to_threshold)
     return {
-        "score": _score(view) or "–",
+        "score": _score(view.score) or "–",
+        "best evaluation": _score(view.best).replace(" eval", "") or "–",
+        "last weights": "–" if view.last_score is None else score(view.last_score),
         "threshold": "–" if view.threshold is None else number(view.threshold),
         "steps to threshold": reached or "–",
+        "training mean": _steps(view.train_steps_to_threshold),
         "training score": score(training) if math.isfinite(training) else "–",
         "env steps": amount(view.env_steps, 0),
         "time": duration(view.elapsed_s),
@@ -134,7 +137,11 @@ def _rate(fps: float | None) -> str:
     return "–" if fps is None else f"{fps:,.0f}"
 
 
-def _score(view: RunView) -> str:
-    episodes = view.score.episodes if view.score else 0
+def _steps(env_steps: int | None) -> str:
+    return "–" if env_steps is None else f"after {count(env_steps)}"
+
+
+def _score(found: Judged | None) -> str:
+    episodes = found.episodes if found else 0
     over = f"over {plural(episodes, 'episode')}" if episodes else ""
-    return " ".join(filter(None, (*told.score_text(view.score), over)))
+    return " ".join(filter(None, (*told.score_text(found), over)))
