@@ -19,6 +19,7 @@ Examples:
   spotter runs                                  every run, newest first
   spotter runs cartpole solved=true             words and columns; all must fit
   spotter runs env=CartPole-v1 'score>400' tag=baseline
+  spotter runs algo.lr=1e-4 'algo.gamma>0.98'   by setting
   spotter runs --last 5 --json                  for a program or a language model
 """
 _RUN: Final = typer.Argument(metavar="RUN", help=SELECTOR, autocompletion=completion.runs)
@@ -34,7 +35,8 @@ def show_all(
     query: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="QUERY", help="Text, or column=value, column>number; quote < and >."
+            metavar="QUERY",
+            help="Text, column=value, setting=value, column>number; quote < and >.",
         ),
     ] = None,
     last: Annotated[

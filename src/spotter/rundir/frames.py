@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from spotter.config.dump import flow
 from spotter.plugins import require
-from spotter.rundir import query
+from spotter.rundir import query, settings
 from spotter.rundir.identity import Info
 
 _INDEX: Final = "id"
@@ -16,10 +17,20 @@ def of_metrics(rows: Iterable[Mapping[str, Any]]) -> Any:
 
 
 def of_runs(infos: Sequence[Info]) -> Any:
-    """One row per run, newest first, indexed by id; times are UTC."""
+    """One row per run, newest first, indexed by id; times are UTC.
+
+    Its columns, then its settings by dotted name; what is no number, text or switch (a schedule, a
+    list) is text as in config.yaml.
+    """
     pandas = require("pandas", "frames")
-    columns = list(query.COLUMNS)
-    frame = pandas.DataFrame([query.row(info) for info in infos], columns=columns)
+    written = settings.of_runs(infos)
+    names = {name: None for found in written.values() for name in found}
+    more = [name for name in names if name not in query.COLUMNS]
+    rows = [
+        query.row(info) | {name: _cell(written[info["id"]].get(name)) for name in more}
+        for info in infos
+    ]
+    frame = pandas.DataFrame(rows, columns=[*query.COLUMNS, *more])
     for name, column in query.COLUMNS.items():
         if column.kind == "time":
             frame[name] = pandas.to_datetime(frame[name], utc=True, format="ISO8601")
@@ -27,4 +38,18 @@ def of_runs(infos: Sequence[Info]) -> Any:
             frame[name] = pandas.to_numeric(frame[name])
         elif column.kind == "bool":
             frame[name] = frame[name].astype("boolean")
+    for name in more:
+        if _is_numeric(frame[name]):
+            frame[name] = pandas.to_numeric(frame[name])
     return frame.set_index(_INDEX)
+
+
+def _cell(value: Any) -> Any:
+    return flow(value) if isinstance(value, Mapping | list) else value
+
+
+def _is_numeric(values: Iterable[Any]) -> bool:
+    there = [value for value in values if value is not None and value == value]
+    return bool(there) and all(
+        isinstance(value, int | float) and not isinstance(value, bool) for value in there
+    )

@@ -1,7 +1,8 @@
 """The columns of a list of runs, and which runs a query means.
 
 A query is words: plain text is looked for in id, recipe, status and tags; `env=CartPole-v1`,
-`score>100`, `solved=true`, `tag=baseline`, `created>2026-11-01` compare a column; all must hold.
+`score>100`, `solved=true`, `tag=baseline`, `created>2026-11-01` compare a column, `algo.lr=1e-4`
+and `algo.gamma>0.98` a setting; all must hold.
 """
 
 import fnmatch
@@ -11,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from spotter.plugins import did_you_mean
-from spotter.rundir import identity
+from spotter.config import recipes
+from spotter.rundir import identity, settings
 from spotter.rundir.identity import Info
 from spotter.types import UserError
 
@@ -60,7 +61,7 @@ COLUMNS: Final[dict[str, Column]] = {
     "why": _field("why", "text"),
 }
 _ALIASES: Final = {"tag": "tags"}
-_FILTER: Final = re.compile(r"([A-Za-z_]+)(!=|>=|<=|=|>|<)(.*)", re.DOTALL)
+_FILTER: Final = re.compile(r"([A-Za-z_][\w.]*)(!=|>=|<=|=|>|<)(.*)", re.DOTALL)
 _COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -79,24 +80,49 @@ def row(info: Info) -> dict[str, Any]:
 
 def matching(infos: Iterable[Info], words: Sequence[str]) -> list[Info]:
     """The runs that all words fit."""
-    tests = [_test(word) for word in words]
+    infos = list(infos)
+    tests = [_test(word, infos) for word in words]
     return [info for info in infos if all(test(info) for test in tests)]
 
 
-def _test(word: str) -> Callable[[Info], bool]:
+def _test(word: str, infos: Sequence[Info]) -> Callable[[Info], bool]:
     match = _FILTER.fullmatch(word)
     if not match:
         return lambda info: word.lower() in _searchable(info)
     key, sign, text = match.groups()
     column = COLUMNS.get(_ALIASES.get(key, key))
     if column is None:
-        raise UserError(f"'{key}' is no column of a run{did_you_mean(key, COLUMNS)}")
+        return _test_of_setting(key, sign, text, infos)
     if not text:
         missing = _missing(key, sign)
         return lambda info: (column.of(info) in (None, "", [])) == missing
     wanted = _wanted(key, sign, text, column.kind)
     compare = _comparison(sign, column.kind)
     return lambda info: (value := column.of(info)) is not None and compare(value, wanted)
+
+
+def _test_of_setting(
+    key: str, sign: str, text: str, infos: Sequence[Info]
+) -> Callable[[Info], bool]:
+    if key not in settings.known(infos):
+        raise UserError(settings.unknown(key, COLUMNS, infos))
+    values = {name: found.get(key) for name, found in settings.of_runs(infos).items()}
+    if not text:
+        missing = _missing(key, sign)
+        return lambda info: (values.get(info["id"]) is None) == missing
+    wanted = recipes.plain(recipes.parse(text, key, lines=False))
+    number = settings.number_of(wanted)
+    if number is not None:
+        order = _COMPARE[sign]
+        return lambda info: (
+            (value := settings.number_of(values.get(info["id"]))) is not None
+            and order(value, number)
+        )
+    if sign not in ("=", "!="):
+        raise UserError(f"{key}{sign} is compared with a number, got '{text}'")
+    if isinstance(wanted, str):
+        return lambda info: _like(str(values.get(info["id"])), wanted) == (sign == "=")
+    return lambda info: (values.get(info["id"]) == wanted) == (sign == "=")
 
 
 def _searchable(info: Info) -> str:
