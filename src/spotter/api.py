@@ -5,7 +5,7 @@ config = spotter.resolve("CartPole-v1:ppo", budget={"env_steps": 50_000}).config
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from spotter.checkpoint import find, read_config, split
@@ -13,7 +13,7 @@ from spotter.checkpoint import load as _load
 from spotter.config import Resolved, RunConfig, changed
 from spotter.config import resolve as _resolve
 from spotter.config.overrides import Override
-from spotter.envs import scored
+from spotter.envs import python, scored
 from spotter.envs.base import Env
 from spotter.origins import fork
 from spotter.origins import resume as _resume
@@ -27,14 +27,21 @@ from spotter.training import Result
 from spotter.training import train as _train
 from spotter.types import UserError
 
+Address = str | Env | Callable[..., Env]
+"""A recipe or environment by name; or an environment's class, a function that makes it, or one."""
 
-def resolve(address: str, *overrides: str, **settings: Any) -> Resolved:
+
+def resolve(address: Address, *overrides: str, **settings: Any) -> Resolved:
     """The config of a recipe or environment; overrides as on the command line or as keywords."""
-    return _resolve(address, [*overrides, settings])
+    return _resolve(_named(address), [*overrides, settings])
+
+
+def _named(address: Address) -> str:
+    return address if isinstance(address, str) else python.offer(address)
 
 
 def train(
-    address: str,
+    address: Address,
     *overrides: str,
     quiet: bool = False,
     save: bool = True,
@@ -45,7 +52,8 @@ def train(
 ) -> Result:
     """Train, printing progress unless `quiet`; the result holds score, policy, reason and run.
 
-    `start_from` takes the weights of another run, such as `@last/@best`.
+    `address` may be an environment's class, a function that makes one, or an instance, which is
+    copied. `start_from` takes the weights of another run, such as `@last/@best`.
     """
     resolved = resolve(address, *overrides, **settings)
     origin = fork(start_from, fresh_optimizer) if start_from else None
@@ -86,7 +94,7 @@ def load(selector: str, trust: bool = False) -> TrainedPolicy:
 
 
 def make_env(
-    run_or_recipe: str | Run | Result | RunConfig,
+    run_or_recipe: Address | Run | Result | RunConfig,
     *overrides: str,
     render_mode: str | None = None,
     trust: bool = False,
@@ -102,10 +110,10 @@ def make_env(
         return scored.make(config.env, render_mode)
 
 
-def _config_of(given: str | Run | Result | RunConfig, edits: Sequence[Override]) -> RunConfig:
+def _config_of(given: Address | Run | Result | RunConfig, edits: Sequence[Override]) -> RunConfig:
     """A name is that of a recipe or an environment first, else that of a run."""
-    if isinstance(given, str):
-        given = _run_or_config(given, edits)
+    if not isinstance(given, Run | Result | RunConfig):
+        given = _run_or_config(_named(given), edits)
         if isinstance(given, RunConfig):
             return given
     if isinstance(given, Run):

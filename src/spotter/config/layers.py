@@ -1,7 +1,7 @@
 """From an address to layers: family → protocol → recipe → variant, and no deeper.
 
 An address is `EnvId:variant`, `EnvId`, `file.yaml`, `file.yaml:variant`, or an environment that has
-no recipe: `EnvId:algo`, `package:EnvId`, `package:EnvId:algo`.
+no recipe: `EnvId:algo`, `package:EnvId`, `package:EnvId:algo`, where `EnvId` may be a class.
 """
 
 import importlib
@@ -19,6 +19,8 @@ from spotter.config.words import listed
 from spotter.types import UserError
 
 DEFAULT_ALGO: Final = "ppo"
+_PYTHON: Final = "python"
+"""The family of what Gymnasium does not know, but Python does."""
 
 
 @dataclass(frozen=True)
@@ -266,7 +268,7 @@ def _of_environment(address: str, algo: str | None) -> Stack:
         raise UserError(f"'{address}' names {name}, but --algo says {algo}; choose one")
     chosen = name or algo or DEFAULT_ALGO
     plugins.load("algos", chosen)
-    family = recipes.family_of(env_id)
+    family = recipes.family_of(env_id) if _is_registered(_bare(env_id)) else _PYTHON
     values = {"env": {"id": env_id, "family": family}, "algo": {"name": chosen}}
     return Stack(f"{env_id}:{chosen}", (family_layer(family), Layer("address", values)))
 
@@ -292,7 +294,13 @@ def _can_be_env(env_id: str) -> bool:
         except Exception as error:  # somebody else's code: tell which and why
             reason = f"{type(error).__name__}: {error}"
             raise UserError(f"{package} of '{env_id}' cannot be imported: {reason}") from error
-    return _is_registered(bare) or (_register(bare) and _is_registered(bare))
+    if _is_registered(bare) or (_register(bare) and _is_registered(bare)):
+        return True
+    return bool(colon) and bool(plugins.load("envs", _PYTHON).knows(env_id))
+
+
+def _bare(env_id: str) -> str:
+    return env_id.rpartition(":")[2]
 
 
 def _is_registered(env_id: str) -> bool:

@@ -15,7 +15,7 @@ from gymnasium.wrappers import TimeLimit
 
 from spotter import interrupts, machine, plugins
 from spotter.config import EnvConfig, RewardConfig, SignalConfig
-from spotter.envs import contract, native, pool
+from spotter.envs import contract, native, pool, python
 from spotter.envs.base import Env, family, registered_spec
 from spotter.envs.batch import vector as batch
 from spotter.envs.doom import threads
@@ -168,9 +168,11 @@ def _can_spawn(env: EnvConfig) -> bool:
         return False
     if env.family in ("", "gymnasium") and not _is_importable(env):
         return False
+    if env.family == "python" and not python.is_importable(env.id):
+        return False
     script = getattr(sys.modules.get("__main__"), "__file__", None)
-    if script is None:
-        return True  # a notebook or a console: workers read nothing
+    if script is None:  # a notebook or a console: workers read nothing
+        return not env.id.startswith(f"{python.MAIN}:")
     try:
         return "__main__" in Path(script).read_text(encoding="utf-8", errors="ignore")
     except OSError:

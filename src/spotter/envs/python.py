@@ -1,0 +1,137 @@
+"""Environments that are Python objects: a class, a function that makes one, or an instance.
+
+`env.id` is `module:name`, and what it names is called with `env.kwargs`. What cannot be imported by
+that name (a lambda, an instance, a class inside a function) exists only in the process that it was
+given in.
+"""
+
+import copy
+import importlib
+import inspect
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, Final
+
+import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.wrappers import TimeLimit
+
+from spotter.config import EnvConfig
+from spotter.envs.base import Env
+from spotter.types import EnvInfo, UserError
+
+Maker = Callable[..., Env]
+EXAMPLE: Final = "gymnasium.envs.classic_control:CartPoleEnv"
+MAIN: Final = "__main__"
+_given: Final[dict[str, Maker]] = {}
+"""By `env.id`, what was given in this process."""
+
+
+def offer(thing: Any) -> str:
+    """Make a class, a function or an instance known here; returns its `env.id`."""
+    if isinstance(thing, gym.Env):
+        env_id, maker = f"{MAIN}:{_class_name(thing)}", _copier(thing)
+    elif callable(thing):
+        env_id, maker = _path(thing) or f"{MAIN}:{_made_name(thing)}", thing
+    else:
+        raise UserError(
+            "an environment is given by its address, a class, a function that makes it or an "
+            f"instance of gymnasium.Env, not by {type(thing).__name__}"
+        )
+    _given[env_id] = maker
+    return env_id
+
+
+def knows(env_id: str) -> bool:
+    """Whether something can be called by this id, importing its module if there is one."""
+    return env_id in _given or callable(_imported(env_id))
+
+
+def is_importable(env_id: str) -> bool:
+    """Whether another process finds the same thing by this id."""
+    return callable(_imported(env_id)) and _given.get(env_id) in (None, _imported(env_id))
+
+
+def make(env: EnvConfig, render: bool = False) -> Env:
+    maker = _given.get(env.id) or _imported(env.id)
+    if not callable(maker):
+        raise UserError(
+            f"{env.id} cannot be imported: it was given to Spotter as a Python object in another "
+            "process, so workers (env.backend=process, eval.mode=async) and other commands cannot "
+            "make it; define it in a module of its own, or use it in that process only"
+        )
+    settings = dict(env.kwargs)
+    if render and _takes(maker, "render_mode"):
+        settings["render_mode"] = "rgb_array"
+    try:
+        made = maker(**settings)
+    except UserError:
+        raise
+    except Exception as error:  # a constructor may fail in any way; the user sees which and why
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise UserError(f"{env.id} cannot be made with env.kwargs {settings}: {reason}") from error
+    if not isinstance(made, gym.Env):
+        raise UserError(f"{env.id} makes {type(made).__name__}, not a gymnasium.Env")
+    if made.spec is None:
+        made.unwrapped.spec = EnvSpec(id=_class_name(made))
+    return TimeLimit(made, env.time_limit) if env.time_limit is not None else made
+
+
+def describe(env: EnvConfig) -> EnvInfo:
+    return EnvInfo()
+
+
+def _copier(instance: Env) -> Maker:
+    def make_copy() -> Env:
+        try:
+            return copy.deepcopy(instance)
+        except Exception as error:  # locks, windows, handles of libraries …
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            raise UserError(
+                f"this {_class_name(instance)} cannot be copied ({reason}); "
+                "give its class, or a function that makes one: lambda: MyEnv(...)"
+            ) from error
+
+    return make_copy
+
+
+def _path(thing: Any) -> str:
+    """`module:name` if that leads back to the thing."""
+    path = f"{getattr(thing, '__module__', '')}:{getattr(thing, '__qualname__', '')}"
+    return path if _imported(path) is thing else ""
+
+
+def _imported(env_id: str) -> Any:
+    module, _, name = env_id.partition(":")
+    if not module or not name.replace(".", "_").isidentifier():
+        return None
+    try:
+        return reduce(getattr, name.split("."), importlib.import_module(module))
+    except (ImportError, AttributeError):
+        return None
+
+
+def _made_name(function: Maker) -> str:
+    """What it is called, or else what it makes."""
+    name = getattr(function, "__name__", "")
+    if name.isidentifier():
+        return str(name)
+    env = function()
+    if not isinstance(env, gym.Env):
+        raise UserError(f"this function makes {type(env).__name__}, not a gymnasium.Env")
+    try:
+        return _class_name(env)
+    finally:
+        env.close()
+
+
+def _class_name(env: Env) -> str:
+    return type(env.unwrapped).__name__
+
+
+def _takes(maker: Maker, name: str) -> bool:
+    try:
+        taken = inspect.signature(maker).parameters
+    except (TypeError, ValueError):
+        return False
+    return name in taken or any(one.kind is one.VAR_KEYWORD for one in taken.values())
