@@ -1,16 +1,34 @@
-"""The one thing pyproject.toml cannot say in a settled way: the compiled kernels.
+"""What pyproject.toml cannot say: the compiled kernels, and the pages that `spotter help` prints.
 
-They are optional. Where they cannot be compiled, NumPy computes the same (spotter/fast/kernels.py).
+The kernels are optional. Where they cannot be compiled, NumPy computes the same
+(spotter/fast/kernels.py).
 """
 
 import os
+import shutil
+from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.build_py import build_py
 
 GNU = os.name != "nt"
 FOLDER = "src/spotter/fast"
 
+
+class WithPages(build_py):  # type: ignore[misc]
+    """Copies docs/ into the package; an editable install reads them in the checkout."""
+
+    def run(self) -> None:
+        super().run()
+        if not self.editable_mode:
+            for page in Path("docs").rglob("*.md"):
+                target = Path(self.build_lib, "spotter", page)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(page, target)
+
+
 setup(
+    cmdclass={"build_py": WithPages},
     ext_modules=[
         Extension(
             "spotter.fast._kernels",

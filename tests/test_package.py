@@ -26,6 +26,8 @@ IN_THE_WHEEL = (
     "spotter/recipes/families/classic.yaml",
     "spotter/recipes/protocols/machado2018.yaml",
     "spotter/py.typed",
+    "spotter/docs/troubleshooting.md",
+    "spotter/docs/howto/doctor.md",
     "spotter/fast/kernels.py",
 )
 
@@ -76,7 +78,7 @@ def unpacked(tmp_path_factory) -> Path:
     if listed.returncode:
         pytest.skip("no git checkout")
     for name in filter(None, listed.stdout.split("\0")):
-        if name.startswith("src/") or "/" not in name:
+        if name.startswith(("src/", "docs/")) or "/" not in name:
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, source / name)
     sdist = _build(source, "sdist", folder, None)
@@ -110,6 +112,7 @@ def _works(python: Path, tmp_path: Path) -> None:
     spotter = python.with_name("spotter")
     assert _run(spotter, "--version", **where) == f"spotter {__version__}\n"
     assert "CartPole-v1:ppo" in _run(spotter, "list", "cartpole", **where)
+    assert _run(spotter, "help", "alerts.kl-high", **where).startswith("### kl-high\n")
     short = ("budget.env_steps=256", "eval.episodes=1", "--quiet", "--no-save")
     assert "CartPole-v1:ppo" in _run(spotter, "train", "CartPole-v1:ppo", *short, **where)
 

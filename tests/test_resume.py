@@ -264,6 +264,20 @@ def test_changes_that_cannot_be_are_refused(make_config, override, sentence):
     assert (stopped.run.folder / "run.json").read_text() == before
 
 
+def test_a_finished_run_says_all_that_it_takes_to_train_on(make_config):
+    result = trained(make_config, budget={"env_steps": 640})
+    path = result.run.folder / "run.json"
+    path.write_text(path.read_text().replace('"solved": false', '"solved": true'))
+    with pytest.raises(UserError) as caught:
+        resume(result.run.id)
+    more = "budget.env_steps=1280 eval.stop_when_solved=false"
+    assert str(caught.value) == (
+        f"run {result.run.id} has spent its budget of 640 env steps and is solved; to train on, "
+        f"add {more}: spotter train --resume {result.run.id} {more}"
+    )
+    assert resume(result.run.id, more.split()).config.budget.env_steps == 1280
+
+
 def test_more_budget_says_what_it_does_to_schedules(make_config):
     lr = {"name": "ppo", "lr": {"start": 1e-3, "end": 0}}
     result = trained(make_config, algo=lr, budget={"env_steps": 640})

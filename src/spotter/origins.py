@@ -132,8 +132,14 @@ def resume(selector: str, overrides: Sequence[Override] = ()) -> Resume:
 
 def _refuse_spent(run: Run, config: RunConfig, saved: Saved, new_budget: bool) -> None:
     seconds = saved.trainer["recorder"]["elapsed_s"] if saved.trainer else 0.0
-    for lack in lacks(run.info(), config, saved.env_steps, seconds, new_budget):
-        raise UserError(f"run {run.id} {lack.reason}; to train on, add {lack.override}")
+    found = lacks(run.info(), config, saved.env_steps, seconds, new_budget)
+    if found:
+        reasons = " and ".join(lack.reason for lack in found)
+        overrides = " ".join(lack.override for lack in found)
+        raise UserError(
+            f"run {run.id} {reasons}; to train on, add {overrides}: "
+            f"spotter train --resume {run.id} {overrides}"
+        )
 
 
 def _effects(before: RunConfig, now: RunConfig, env_steps: int) -> list[str]:

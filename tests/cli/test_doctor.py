@@ -136,7 +136,7 @@ def test_a_run_as_json(spotter, recorded):
     assert (ran.code, data["run"], data["healthy"]) == (1, name, False)
     first = data["problems"][0]
     assert (first["id"], first["overrides"]) == ("reward-too-large", ["reward.scale=1.0"])
-    assert first["link"] == "docs/troubleshooting.md#reward-too-large"
+    assert first["link"] == "spotter help doctor.reward-too-large"
 
 
 def test_an_environment_is_not_taken_for_a_run(spotter, finds, recorded, tmp_path):

@@ -52,7 +52,9 @@ def test_questions_about_runs_that_are_not_there(spotter, folder, tmp_path):
         "spotter: there are no runs in runs; make one, e.g. spotter train CartPole-v1:ppo\n"
     )
     assert spotter("runs", "--json").out == "[]\n"
-    assert spotter("show", "@last").err == "spotter: there is no run in runs\n"
+    assert spotter("show", "@last").err == (
+        "spotter: there is no run in runs; train one first: spotter train CartPole-v1:ppo\n"
+    )
     assert spotter("show", "@last").code == 2
     assert list(tmp_path.iterdir()) == [], "looking leaves nothing behind"
 

@@ -108,6 +108,7 @@ SURFACE = {
         "--answer-tokens",
         "--trust",
     ],
+    "spotter help": ["TOPIC"],
     "spotter completion": ["SHELL"],
     "spotter config": [],
     "spotter config show": ["ADDRESS", "KEY=VALUE...", "--origin", "--algo", "--json"],

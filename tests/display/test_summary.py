@@ -97,11 +97,11 @@ def test_the_alert_list_has_counts_advice_and_where_to_read_on():
         "dead-units (critical): 12 updates, 25 % of all, env steps 640 to 6,400",
         "saw 30 % dead",
         "try: use tanh",
-        "see: docs/troubleshooting.md#dead-units",
+        "see: spotter help alerts.dead-units",
         "kl-high (warning): 12 updates, 25 % of all, env steps 640 to 6,400",
         "saw 0.052 [limit 0.03]",
         "try: lower algo.lr",
-        "see: docs/troubleshooting.md#kl-high",
+        "see: spotter help alerts.kl-high",
     ]
     shown = [line.strip() for line in plain_text(summary.alert_list(counts)).splitlines()]
     assert shown == ["Alerts", *wanted, ""]

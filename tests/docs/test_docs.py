@@ -96,3 +96,13 @@ def test_the_readme_counts_its_recipes():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     number = sum(len(recipes.variants(recipes.open_source(p))) for p in recipes.files().values())
     assert f"{number} variants" in text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_tables_are_whole(page):
+    """A header, a line below it, and the same number of cells in every row."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        rows = table.splitlines()
+        assert len(rows) > 1 and re.fullmatch(r"\|(:?-+:?\|)+", rows[1].replace(" ", "")), rows[0]
+        assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1, rows[0]

@@ -16,7 +16,7 @@ COLLAPSED = {"policy/entropy": 0.001}
 
 def test_an_alert_says_where_to_read_on():
     (alert,) = Feed().rows(9, HIGH_KL).alerts
-    assert alert.link == "docs/troubleshooting.md#kl-high"
+    assert alert.link == "spotter help alerts.kl-high"
 
 
 def test_counts_and_shares():

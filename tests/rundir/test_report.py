@@ -419,7 +419,7 @@ def test_alerts_are_counted_by_the_run_itself(usual):
     for words in (
         "12 updates, 40 % of all",
         "Try: lower algo.lr.",
-        "docs/troubleshooting.md#kl-high",
+        "spotter help alerts.kl-high",
     ):
         assert words in seen.text
         assert words in text

@@ -97,7 +97,7 @@ def test_the_last_table_stays_and_the_summary_follows(opened):
     assert " train/score       100.00  401.50  250.75  150.75  401.50  ▁█" in lines
     assert " note: copies 3 and 7 start [alike]" in lines
     assert " note: video videos/best.mp4 (score 480.0)" in lines
-    assert "see: docs/troubleshooting.md#kl-high" in text
+    assert "see: spotter help alerts.kl-high" in text
     assert "─  NOT SOLVED  ─" in text
     assert lines[-2].startswith(" ╰──")
     assert written(screen_).rindex(SHOW) > written(screen_).rindex(HIDE)

@@ -64,7 +64,8 @@ Examples:
   spotter eval @last               the episodes of its evaluation record, again
   spotter eval @last/@latest       its last weights instead of its best
   spotter eval @last --episodes 100
-  spotter eval @last/step=20224 env.sticky=0.25
+  spotter eval @last/step=20224    a checkpoint that `spotter show` lists
+  spotter eval @last env.sticky=0.25
 """
 BLACKBOX: Final = """\b
 Examples:

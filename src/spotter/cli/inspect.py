@@ -22,7 +22,7 @@ EXAMPLES: Final = """\b
 Examples:
   spotter inspect @last                             the episode its evaluation begins with
   spotter inspect @last --sampled --seed 7          as it acts while it learns
-  spotter inspect @last/step=20224 env.sticky=0.25  an older policy, under other settings
+  spotter inspect @last/@latest env.sticky=0.25  its last policy, under other settings
   spotter inspect @last --step 42                   all about one decision
   spotter inspect @last --gamma 0.9 --lambda 0.5    advantages under another horizon
   spotter inspect @last --episodes 10 --audit       what each part of the reward really paid

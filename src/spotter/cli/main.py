@@ -31,6 +31,7 @@ from spotter.cli import (
     film,
     inspect,
     keep,
+    manual,
     mcp,
     pipe,
     play,
@@ -107,7 +108,10 @@ _COMMANDS: Final[dict[str, tuple[tuple[str, Callable[..., None], str], ...]]] = 
         ("review", review.run, review.EXAMPLES),
         ("mcp", mcp.run, mcp.EXAMPLES),
     ),
-    "Help": (("completion", completion.run, examples.COMPLETION),),
+    "Help": (
+        ("help", manual.run, manual.EXAMPLES),
+        ("completion", completion.run, examples.COMPLETION),
+    ),
 }
 app.add_typer(config.app, name="config", rich_help_panel="Train")
 for _group, _commands in _COMMANDS.items():

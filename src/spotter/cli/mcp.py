@@ -15,8 +15,8 @@ Examples:
   spotter mcp --most-runs 1 --most-steps 1000000 --most-minutes 30
   spotter mcp --http                        on this machine alone: prints an address and a token
 
-Limits hold for all servers and agents of a folder of runs together. docs/howto/mcp.md shows how to
-add Spotter to a client.
+Limits hold for all servers and agents of a folder of runs together. `spotter help howto/mcp`
+shows how to add Spotter to a client.
 """
 _HOST: Final = "127.0.0.1"
 _PORT: Final = 7861

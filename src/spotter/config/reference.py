@@ -56,6 +56,16 @@ class Entry:
     also: tuple[str, ...] = ()
     """What other libraries call it."""
 
+    def text(self) -> str:
+        """A few lines about it."""
+        lines = [f"{self.name}  ({self.section})", f"  {self.meaning}", f"  type: {self.type}"]
+        facts = {
+            "default": self.default or "none, it must be given",
+            "range": self.range,
+            "elsewhere": ", ".join(self.also),
+        }
+        return "\n".join([*lines, *(f"  {name}: {fact}" for name, fact in facts.items() if fact)])
+
     @property
     def is_override(self) -> bool:
         """Whether it can be written as `name=value`; what is inside lists cannot."""

@@ -211,7 +211,7 @@ RULES: Final = (
     ),
     Rule(
         "reward-never-found", "warning", "learning", outcome.reward_never_found,
-        "A potential that shows the way (docs/howto/shape-rewards.md), more copies, a higher "
+        "A potential that shows the way (`spotter help shape-rewards`), more copies, a higher "
         "algo.gamma.",
         ("entropy-collapse", "action-std-collapse", *_STILL),
     ),

@@ -19,7 +19,7 @@ from spotter.doctor.found import About, Found, Level
 from spotter.doctor.outcome import overridden
 from spotter.doctor.remedies import remedy
 from spotter.doctor.rules import BY_ID, LAST, LASTING, OVERRIDDEN, PLAYED, RULES, Rule
-from spotter.metrics.alerts import PAGE
+from spotter.metrics.alerts import HELP
 from spotter.metrics.rules import urgency
 from spotter.rundir import trained
 from spotter.rundir.alerts import Alert
@@ -47,7 +47,7 @@ class Problem:
 
     @property
     def link(self) -> str:
-        return f"{PAGE}#{self.id}"
+        return f"{HELP} doctor.{self.id}"
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ class Config(EnvConfig):
         if self.kwargs:
             name = next(iter(self.kwargs))
             known = set(Config.model_fields) - set(EnvConfig.model_fields)
-            hint = plugins.did_you_mean(name, known) or "; see docs/envs/atari.md"
+            hint = plugins.did_you_mean(name, known) or "; see `spotter help envs/atari`"
             raise ValueError(
                 f"`kwargs` must be empty: Atari settings have names of their own, such as "
                 f"env.sticky; `{name}` is none{hint}"

@@ -16,7 +16,8 @@ from spotter.types import Episode
 
 __all__ = ["Alert", "AlertCount", "Facts", "Level", "Watcher", "unknown_ids"]
 
-PAGE: Final = "docs/troubleshooting.md"
+HELP: Final = "spotter help"
+"""Prints a chapter of the documentation, which an installed user has no file of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Alert:
     @property
     def link(self) -> str:
         """Where to read on."""
-        return f"{PAGE}#{self.id}"
+        return f"{HELP} alerts.{self.id}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -319,7 +319,7 @@ _ROLLOUT = (
         "their standard deviation",
         low=0,
         priority=93,
-        advice="0: nothing to learn from yet; see docs/howto/shape-rewards.md.",
+        advice="0: nothing to learn from yet; see `spotter help shape-rewards`.",
     ),
     MetricSpec(
         "rollout/lost",

@@ -44,13 +44,17 @@ def choose(selector: str, infos: Sequence[Info]) -> str:
 def _by_word(selector: str, infos: Sequence[Info]) -> str:
     word, _, env = selector.partition(":")
     if word not in _WORDS or (word == "@best-of" and not env):
-        hint = did_you_mean(word, _WORDS) if word not in _WORDS else ""
+        if word == "@best-of":
+            example = min((info["env"] for info in infos), default="CartPole-v1")
+            raise UserError(f"'{selector}' needs an environment, such as @best-of:{example}")
+        hint = did_you_mean(word, _WORDS)
         raise UserError(f"unknown selector '{selector}'{hint or f'; write {FORMS}'}")
     there = [info for info in infos if not env or info["env"] == env]
     if not there:
         what = f"run of {env}" if env else "run"
         hint = did_you_mean(env, {info["env"] for info in infos}) if env else ""
-        raise UserError(f"there is no {what} in {home()}{hint}")
+        first = f"; train one first: spotter train {env or 'CartPole-v1:ppo'}"
+        raise UserError(f"there is no {what} in {home()}{hint if '?' in hint else first}")
     if word == "@last":
         return str(there[0]["id"])
     scored = [info for info in there if value(info) > -math.inf]

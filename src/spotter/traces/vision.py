@@ -46,7 +46,7 @@ class Seen:
     """By picture, [channels, height, width]: how much each pixel mattered."""
 
 
-def look(folder: str, step: int, target: Target = "action") -> Seen:
+def look(folder: str | Path, step: int, target: Target = "action") -> Seen:
     """All there is to see at a step of a saved trace, by the policy that played it."""
     trace = load(Path(folder))
     if not 0 <= step < trace.meta.length:

@@ -22,7 +22,7 @@ from spotter.display.words import (
     speed,
     to_threshold,
 )
-from spotter.metrics.alerts import PAGE
+from spotter.metrics.alerts import HELP
 from spotter.metrics.rules import urgency
 from spotter.rundir.alerts import Alert
 from spotter.rundir.evaluations import Score
@@ -240,7 +240,7 @@ def often(alert: Alert) -> str:
 
 def link(alert: Alert) -> str:
     """Where to read more."""
-    return f"{PAGE}#{alert.id}"
+    return f"{HELP} alerts.{alert.id}"
 
 
 def metric(facts: Facts, key: str) -> str:
