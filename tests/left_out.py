@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 BRINGS = {
     r"no browser|playwright": ("a browser", "make browser"),
     r"envpool": ("EnvPool (Linux)", ".venv/bin/pip install -c constraints.txt -e '.[fast]'"),
-    r"ale_py|vizdoom|stable_retro|minatar|cv2|matplotlib|PIL": (
+    r"ale_py|ipykernel|nbclient|nbformat|vizdoom|stable_retro|minatar|cv2|matplotlib|PIL": (
         "optional packages",
         ".venv/bin/pip install -c constraints.txt -e '.[dev]'",
     ),

@@ -46,6 +46,10 @@ class TrainedPolicy:
         """The torch module: weights, `act` for tensors, `evaluate`, `value`."""
         self._env = env
 
+    def __repr__(self) -> str:
+        weights = sum(parameter.numel() for parameter in self.network.parameters())
+        return f"<TrainedPolicy for {self._env.id}, {weights:,} weights>"
+
     def predict(
         self, obs: Any, state: Any = None, deterministic: bool = True, mask: Any = None
     ) -> tuple[Any, Any]:

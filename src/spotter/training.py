@@ -31,6 +31,7 @@ from spotter.algos.base import Algorithm, settings_used
 from spotter.checkpoint import Keeper
 from spotter.collector import Collector
 from spotter.config import RunConfig
+from spotter.display.words import count, duration, plus_minus
 from spotter.envs.base import threshold
 from spotter.envs.grade import Grade
 from spotter.envs.make import choose_backend, make_vector, resume_grade
@@ -51,6 +52,7 @@ from spotter.restore import restore_loop, restore_training
 from spotter.rewards import RewardMixer
 from spotter.rollout import Rollout
 from spotter.rundir.report import write_report
+from spotter.rundir.report.card import html_card
 from spotter.rundir.run import Run
 from spotter.scoring import make_scorer
 from spotter.sinks.jsonl import Jsonl
@@ -217,6 +219,25 @@ class Result:
     @property
     def solved(self) -> bool:
         return self.test is not None and self.test.solved
+
+    def __repr__(self) -> str:
+        return f"<Result {self._sentence}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the sentence and the chart."""
+        return html_card(self._sentence, self.run)
+
+    @property
+    def _sentence(self) -> str:
+        judged = "not scored"
+        if self.test is not None:
+            found, verdict = self.test.interval, ""
+            if self.threshold is not None:
+                verdict = f", {'solved' if self.solved else 'not solved'} at {self.threshold:g}"
+            judged = f"score {plus_minus(found.mean, found.half)}{verdict}"
+        cost = f"{count(self.env_steps)} env steps in {duration(self.seconds)}"
+        run = f", run {self.run.id}" if self.run else ""
+        return f"{self.config.env.id} · {self.config.algo.name}: {judged}, {cost}{run}"
 
 
 def train(

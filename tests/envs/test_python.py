@@ -89,6 +89,12 @@ def test_what_a_script_defines_is_found_by_name(monkeypatch):
     assert python.knows("__main__:Mine")
 
 
+def test_a_script_and_a_notebook_have_no_spec(monkeypatch):
+    """There, `find_spec("__main__")` fails."""
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
+    assert spotter.resolve(lambda: shifted()).config.env.id == "__main__:Spoken"
+
+
 class Uncopyable(Spoken):
     def __deepcopy__(self, memo):
         raise TypeError("cannot pickle a window")

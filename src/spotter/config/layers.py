@@ -6,6 +6,7 @@ no recipe: `EnvId:algo`, `package:EnvId`, `package:EnvId:algo`, where `EnvId` ma
 
 import importlib
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -287,7 +288,7 @@ def _can_be_env(env_id: str) -> bool:
     """Whether Gymnasium knows the id, importing its package if one is named."""
     package, colon, bare = env_id.rpartition(":")
     if colon:
-        if not plugins.findable(package):
+        if package not in sys.modules and not plugins.findable(package):  # __main__ is not findable
             return False
         try:
             importlib.import_module(package)

@@ -8,6 +8,7 @@ given in.
 import copy
 import importlib
 import inspect
+import sys
 from collections.abc import Callable
 from functools import reduce
 from typing import Any, Final
@@ -16,6 +17,7 @@ import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.wrappers import TimeLimit
 
+from spotter import plugins
 from spotter.config import EnvConfig
 from spotter.envs.base import Env
 from spotter.types import EnvInfo, UserError
@@ -103,12 +105,20 @@ def _path(thing: Any) -> str:
 
 def _imported(env_id: str) -> Any:
     module, _, name = env_id.partition(":")
-    if not module or not name.replace(".", "_").isidentifier():
+    if not name.replace(".", "_").isidentifier():
+        return None
+    if module not in sys.modules and not plugins.findable(module):
         return None
     try:
-        return reduce(getattr, name.split("."), importlib.import_module(module))
-    except (ImportError, AttributeError):
-        return None
+        found = importlib.import_module(module)
+    except Exception as error:  # somebody else's code: say which and why
+        reason = f"{type(error).__name__}: {error}"
+        raise UserError(f"{module} of '{env_id}' cannot be imported: {reason}") from error
+    return reduce(_attribute, name.split("."), found)
+
+
+def _attribute(thing: Any, name: str) -> Any:
+    return getattr(thing, name, None)
 
 
 def _made_name(function: Maker) -> str:

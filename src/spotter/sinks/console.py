@@ -1,4 +1,5 @@
-"""What a person sees of a run: a live table on a terminal, plain lines anywhere else."""
+"""What a person sees of a run: a live table on a terminal, one live line in a notebook, plain lines
+anywhere else."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -11,6 +12,7 @@ from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from spotter.display.live import LiveTable
+from spotter.display.notebook import NotebookLine, in_notebook
 from spotter.display.plain import Plain
 from spotter.display.words import printable
 from spotter.recorder import Ending, Row, Sink, Start
@@ -23,9 +25,10 @@ class Console:
     def __init__(
         self, terminal: Terminal | None = None, clock: Callable[[], float] = monotonic
     ) -> None:
+        is_notebook = terminal is None and in_notebook()
         self._terminal = terminal or _standard_output()
         way = LiveTable if _redraws(self._terminal) else Plain
-        self._way: Sink = way(self._terminal, clock)
+        self._way: Sink = NotebookLine(clock) if is_notebook else way(self._terminal, clock)
 
     def open(self, start: Start) -> None:
         with self._while_it_lasts():

@@ -17,7 +17,13 @@ class Log(Console):
             self._file = path.open("a", encoding="utf-8", buffering=1)
         except OSError as error:
             raise cannot_write(path, error) from error
-        plain = Output(file=self._file, width=_WIDTH, force_terminal=False, color_system=None)
+        plain = Output(
+            file=self._file,
+            width=_WIDTH,
+            force_terminal=False,
+            force_jupyter=False,  # or rich would show the log in the notebook, and write none
+            color_system=None,
+        )
         super().__init__(plain)
 
     def close(self, ending: Ending | None) -> None:
