@@ -44,6 +44,7 @@ def make_config():
             "env": {"id": env_id, "family": "gymnasium", "count": 4},
             "algo": dict(algo) if isinstance(algo, dict) else {"name": algo},
             "budget": {"env_steps": 1000},
+            "eval": {"every_steps": 10_000, "episodes": 20},
         }
         for name, section in sections.items():
             merged = {**data.get(name, {}), **section} if isinstance(section, dict) else section

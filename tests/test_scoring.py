@@ -9,6 +9,7 @@ import torch
 
 import spotter
 from spotter import checkpoint, results
+from spotter.cadence import Plan
 from spotter.evaluate import Evaluator
 from spotter.origins import resume
 from spotter.rundir.files import read_json
@@ -17,6 +18,8 @@ from spotter.scoring import Async, Inline, make_scorer
 from spotter.selection import snapshot
 from spotter.training import Training, train
 from spotter.types import UserError
+
+PLAN = Plan(4)
 
 
 def never():
@@ -50,7 +53,7 @@ def test_async_scores_are_the_inline_scores(training):
         Inline(training.config, training.policy, never) as here,
     ):
         for scorer in (there, here):
-            scorer.submit(weights, 64, 0)
+            scorer.submit(weights, 64, PLAN)
         assert (there.pending, here.pending) == (64, None)
         training.step()  # training goes on meanwhile
         ours, theirs = here.result(), there.result()
@@ -58,19 +61,19 @@ def test_async_scores_are_the_inline_scores(training):
         assert theirs.candidate.env_steps == 64 == there.best.env_steps
         kept = theirs.candidate.weights
         assert all(torch.equal(kept[name], weights[name]) for name in weights)
-        tested = there.test(snapshot(training.policy), 128)
+        tested = there.test(snapshot(training.policy), 128, PLAN)
         assert tested.env_steps == 64, "the best is tested, not the last"
-        assert tested.test.scores == here.test(snapshot(training.policy), 128).test.scores
+        assert tested.test.scores == here.test(snapshot(training.policy), 128, PLAN).test.scores
 
 
 def test_the_worker_knows_the_best_of_the_session_before(training):
     weights = snapshot(training.policy)
     with Inline(training.config, training.policy, never) as here:
-        here.submit(weights, 64, 0)
+        here.submit(weights, 64, PLAN)
         best = here.result().candidate
     with Async(training.config, training.vector.spaces, never) as there:
         there.restore(best)
-        there.submit(weights, 128, 0)
+        there.submit(weights, 128, PLAN)
         assert not there.result().is_best, "no better than itself"
         assert there.best.env_steps == 64
 
@@ -78,9 +81,9 @@ def test_the_worker_knows_the_best_of_the_session_before(training):
 def test_asking_to_stop_abandons_an_evaluation(make_config):
     config = make_config("CartPole-v1")
     with Training(config) as training, Inline(config, training.policy, lambda: True) as scorer:
-        scorer.submit(snapshot(training.policy), 1, 0)
+        scorer.submit(snapshot(training.policy), 1, PLAN)
         assert scorer.result() is None
-        assert scorer.test(snapshot(training.policy), 1) is None
+        assert scorer.test(snapshot(training.policy), 1, PLAN) is None
 
 
 def test_a_run_with_async_evaluation_keeps_scores_with_their_weights(make_config):
@@ -148,7 +151,7 @@ def test_a_run_that_is_solved_keeps_the_weights_that_solved_it(make_config):
 def test_the_evaluation_process_dies_with_training(training):
     scorer = Async(training.config, training.vector.spaces, never)
     with scorer:
-        scorer.submit(snapshot(training.policy), 1, 0)
+        scorer.submit(snapshot(training.policy), 1, PLAN)
         process = scorer._process
         assert process.is_alive()
     assert not process.is_alive()

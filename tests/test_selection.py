@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from spotter.cadence import Plan
 from spotter.evaluate import Stopped
 from spotter.selection import Candidate, Selection, snapshot
 from spotter.training import Training
 from spotter.types import Evaluation
 
 N = 4
+PLAN = Plan(N)
 
 
 class Scripted(Selection):
@@ -42,19 +44,19 @@ def select(make_config):
 
 def test_a_clear_winner_replaces_the_best_at_once(select):
     selection = select()
-    assert selection.consider({"w": 10.0}, 100, 0).is_best
-    scored = selection.consider({"w": 50.0}, 200, 0)
+    assert selection.consider({"w": 10.0}, 100, PLAN).is_best
+    scored = selection.consider({"w": 50.0}, 200, PLAN)
     assert scored.is_best and scored.rival is None
     assert [seeds for _, seeds, _ in selection.played] == ["eval", "eval"]
-    assert not selection.consider({"w": 20.0}, 300, 0).is_best
+    assert not selection.consider({"w": 20.0}, 300, PLAN).is_best
     assert selection.best.env_steps == 200
 
 
 def test_a_lucky_candidate_does_not_replace_a_better_policy(select):
     """Lucky on the evaluation seeds, worse on fresh ones."""
     selection = select(luck={(200, "eval"): 3.0})
-    selection.consider({"w": 10.0}, 100, 0)
-    scored = selection.consider({"w": 8.0}, 200, 0)
+    selection.consider({"w": 10.0}, 100, PLAN)
+    scored = selection.consider({"w": 8.0}, 200, PLAN)
     assert scored.candidate.evaluation.score > 10.0
     assert not scored.is_best
     assert selection.best.env_steps == 100
@@ -65,26 +67,26 @@ def test_a_lucky_candidate_does_not_replace_a_better_policy(select):
 def test_both_play_the_same_fresh_episodes_until_it_is_clear(select):
     """Differences seed by seed are constant here, so that one round is enough."""
     selection = select()
-    selection.consider({"w": 10.0}, 100, 0)
-    assert selection.consider({"w": 11.0}, 200, 10_000).is_best
+    selection.consider({"w": 10.0}, 100, PLAN)
+    assert selection.consider({"w": 11.0}, 200, Plan(N, 10_000)).is_best
     assert selection.played[2:] == [(200, "confirm", 0), (100, "confirm", 0)]
 
 
 def test_what_the_best_has_played_is_not_played_again(select):
     selection = select()
     for steps, score in ((100, 10.0), (200, 11.0), (300, 12.0)):
-        selection.consider({"w": score}, steps, 0)
+        selection.consider({"w": score}, steps, PLAN)
     assert selection.played.count((200, "confirm", 0)) == 1
 
 
 def test_confirmations_end_with_their_allowance(select):
     selection = select(luck={(200, "eval"): 2.0, (200, "confirm"): -1.0})
-    selection.consider({"w": 10.0}, 100, 0)
+    selection.consider({"w": 10.0}, 100, PLAN)
     one = replace(selection.best)
-    assert selection.consider({"w": 10.0}, 200, 0).confirm_steps == 2 * N * 10
+    assert selection.consider({"w": 10.0}, 200, PLAN).confirm_steps == 2 * N * 10
     more = select(luck={(200, "eval"): 2.0, (200, "confirm"): -1.0})
     more.best = one
-    assert more.consider({"w": 10.0}, 200, 500).confirm_steps > 2 * N * 10
+    assert more.consider({"w": 10.0}, 200, Plan(N, 500)).confirm_steps > 2 * N * 10
 
 
 def test_solved_once_is_solved(select):
@@ -98,36 +100,36 @@ def test_solved_once_is_solved(select):
         None,
         Evaluation(100, (11.0,) * N, (10,) * N, 10.0, "test", True),
     )
-    assert not selection.consider({"w": 20.0}, 200, 0).is_best
+    assert not selection.consider({"w": 20.0}, 200, PLAN).is_best
     assert selection.best.is_solved
-    assert selection.consider({"w": 30.0}, 300, 0).is_best, "solved, and better"
+    assert selection.consider({"w": 30.0}, 300, PLAN).is_best, "solved, and better"
     assert selection.best.env_steps == 300
 
 
 def test_the_test_is_of_the_best_and_is_made_once(select):
     selection = select()
-    selection.consider({"w": 50.0}, 100, 0)
-    selection.consider({"w": 10.0}, 200, 0)
-    tested = selection.test({"w": 10.0}, 200)
+    selection.consider({"w": 50.0}, 100, PLAN)
+    selection.consider({"w": 10.0}, 200, PLAN)
+    tested = selection.test({"w": 10.0}, 200, PLAN)
     assert (tested.env_steps, tested.test.score) == (100, 50.0)
-    selection.test({"w": 10.0}, 200)
+    selection.test({"w": 10.0}, 200, PLAN)
     assert [seeds for _, seeds, _ in selection.played].count("test") == 1
 
 
 def test_without_evaluations_the_last_weights_are_tested(select):
     selection = select()
-    assert selection.test({"w": 7.0}, 500).test.score == 7.0
+    assert selection.test({"w": 7.0}, 500, PLAN).test.score == 7.0
     assert selection.best.facts()["best"] is None
     assert selection.best.pointer()["seeds"] == "test"
-    assert selection.consider({"w": 1.0}, 600, 0).is_best, "evaluated weights rank before those"
+    assert selection.consider({"w": 1.0}, 600, PLAN).is_best, "evaluated weights rank before those"
 
 
 def test_other_terms_of_evaluation_have_the_best_evaluated_again(select):
     selection = select()
-    selection.consider({"w": 10.0}, 100, 0)
+    selection.consider({"w": 10.0}, 100, PLAN)
     old = selection.best.evaluation
     selection.best = replace(selection.best, evaluation=replace(old, deterministic=False))
-    selection.consider({"w": 1.0}, 200, 0)
+    selection.consider({"w": 1.0}, 200, PLAN)
     assert selection.played.count((100, "eval", 0)) == 2
 
 
@@ -136,7 +138,7 @@ def test_a_stop_leaves_the_ranking_as_it_was(make_config):
     with Training(config) as training:
         selection = Selection(config, training.policy, lambda: True)
         with pytest.raises(Stopped):
-            selection.consider(snapshot(training.policy), 0, 0)
+            selection.consider(snapshot(training.policy), 0, PLAN)
         assert selection.best is None
         selection.close()
 
@@ -153,7 +155,7 @@ def test_blackjack_keeps_the_better_policy(make_config):
         good["policy_head.linear.bias"].copy_(torch.tensor([5.0, -5.0]))  # always stand
         bad["policy_head.linear.bias"].copy_(torch.tensor([-5.0, 5.0]))  # always hit
         selection = Selection(config, training.policy)
-        selection.consider(bad, 1000, 100)
-        assert selection.consider(good, 2000, 200).is_best
-        assert not selection.consider(bad, 3000, 300).is_best
+        selection.consider(bad, 1000, Plan(20, 100))
+        assert selection.consider(good, 2000, Plan(20, 200)).is_best
+        assert not selection.consider(bad, 3000, Plan(20, 300)).is_best
         selection.close()

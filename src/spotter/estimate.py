@@ -44,7 +44,7 @@ def check_envs(config: RunConfig, backend: str) -> None:
         raise _too_large(f"env.count={env.count:,}", env.count * each, have, _down(have / each))
     _check_rollout(config, _OUTCOME_BYTES, have)
     _check_time(config)
-    check_episodes(config.eval.episodes)
+    check_episodes(config.eval.most_episodes)
 
 
 def check_episodes(episodes: int) -> None:

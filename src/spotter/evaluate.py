@@ -47,27 +47,31 @@ class Evaluator:
     """Has its own parallel envs; each run resets them to the same seeds."""
 
     def __init__(self, config: RunConfig, stop: Callable[[], bool] = lambda: False) -> None:
-        estimate.check_episodes(config.eval.episodes)
+        estimate.check_episodes(config.eval.most_episodes)
         self._config = config
         self._stop = stop
-        self._rounds = rounds_of(config.eval.episodes)
         self._vector: VectorEnv | None = None
         self.threshold = threshold(config.env)
 
     def run(
-        self, policy: Policy, env_steps: int, seeds: SeedSet = "eval", part: int = 0
+        self,
+        policy: Policy,
+        env_steps: int,
+        seeds: SeedSet = "eval",
+        part: int = 0,
+        episodes: int | None = None,
     ) -> Evaluation:
         """Score these weights; the same weights and seeds give the same scores.
 
-        Each `part` has its own seeds of the set. Raises `Stopped` when asked to stop meanwhile.
+        Each `part` has its own seeds of the set, after `part * episodes` others. Raises `Stopped`
+        when asked to stop meanwhile.
         """
         began = perf_counter()
         config = self._config.eval
-        vector = self._envs()
-        first = part * config.episodes
-        env_seeds = seeding.integers(self._config.seed, f"{seeds} envs", first + config.episodes)[
-            first:
-        ]
+        episodes = episodes or config.most_episodes
+        vector = self._envs(episodes)
+        first, last = part * episodes, (part + 1) * episodes
+        env_seeds = seeding.integers(self._config.seed, f"{seeds} envs", last)[first:]
         stream = f"{seeds} actions {part}" if part else f"{seeds} actions"
         played, actions = self._play(vector, policy, env_seeds, stream)
         return Evaluation(
@@ -90,11 +94,15 @@ class Evaluator:
 
     @property
     def spaces(self) -> Spaces:
-        return self._envs().spaces
+        return self._envs(self._config.eval.most_episodes).spaces
 
-    def _envs(self) -> VectorEnv:
+    def _envs(self, episodes: int) -> VectorEnv:
+        """As many as the first round needs; how sampled actions are drawn depends on it."""
+        count = rounds_of(episodes)[0]
+        if self._vector is not None and self._vector.count != count:
+            self.close()
         if self._vector is None:  # only now: training starts sooner
-            self._vector = make_vector(self._config.env, count=self._rounds[0])
+            self._vector = make_vector(self._config.env, count=count)
         return self._vector
 
     def _play(
@@ -106,7 +114,7 @@ class Evaluator:
         )
         first = _FirstEpisodes(vector.count)
         played: list[_Played] = []
-        for size in self._rounds:
+        for size in rounds_of(len(env_seeds)):
             seeds = env_seeds[len(played) : len(played) + size]
             played += self._play_round(vector, act, seeds, first)
         return played, first.actions()
@@ -147,6 +155,7 @@ class Evaluator:
     def close(self) -> None:
         if self._vector is not None:
             self._vector.close()
+            self._vector = None
 
     def __enter__(self) -> Self:
         return self

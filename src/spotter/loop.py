@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from statistics import fmean
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from spotter import blackbox, diagnosis, results
+from spotter.cadence import Cadence, Plan, Seen, upgraded
 from spotter.checkpoint import Contents, Keeper
 from spotter.interrupts import Interrupts
 from spotter.interventions import Deed, Interventions, changed
@@ -17,7 +18,7 @@ from spotter.phases import Phases
 from spotter.recorder import Recorder, Row, evaluation_metrics
 from spotter.rundir.run import Run
 from spotter.scoring import Scorer
-from spotter.selection import CONFIRM_SHARE, Candidate, Scored, Weights, read_candidate, snapshot
+from spotter.selection import Candidate, Scored, Weights, read_candidate, snapshot
 from spotter.types import Evaluation, Fault
 
 if TYPE_CHECKING:
@@ -41,8 +42,7 @@ class Loop:
     phases: Phases
     run: Run | None
     keeper: Keeper | None
-    threshold: float | None
-    next_evaluation: float = 0.0
+    cadence: Cadence
     cut_short: bool = False
     """Whether a stop kept an evaluation from being made."""
     reason: Reason | None = None
@@ -50,7 +50,10 @@ class Loop:
     """Of the weights that are kept, once they were tested."""
     last: Evaluation | None = None
     """The latest evaluation; of the last weights once the run is over."""
-    _confirm_steps: int = 0
+    _seen: Seen = field(default_factory=Seen)
+    """What evaluations and test are planned by; also by those that a stop prevented."""
+    _plan: Plan | None = None
+    """Of the evaluation made last."""
     _row: Row | None = None
     _unwritten: list[Scored] = field(default_factory=list)
     """Results whose checkpoint may not be written yet."""
@@ -60,10 +63,6 @@ class Loop:
     _can_film: bool = True
     _unfilmed: list[tuple[Evaluation, bool]] = field(default_factory=list)
     _saved_at: float = field(default_factory=monotonic)
-
-    def __post_init__(self) -> None:
-        config = self.training.config.eval
-        self.next_evaluation = max(config.every_steps or math.inf, config.after_steps)
 
     @property
     def solved(self) -> bool:
@@ -95,6 +94,8 @@ class Loop:
 
     def score_start(self, before: Mapping[str, Any] | None) -> None:
         """A fork's first weights are a checkpoint and a candidate like all later ones."""
+        if before and before.get("lengths"):
+            self._seen = Seen(0, fmean(before["lengths"]), None)
         submitted = self._submit(snapshot(self.training.policy), 0)
         if not submitted or not self._collected() or self.last is None:
             return
@@ -127,7 +128,9 @@ class Loop:
             update = self.training.step()
         finally:  # also of the failure that was one too many
             self._report(self.training.take_faults())
-        evaluated = self._is_due(update.env_steps) and self._evaluate(update.env_steps)
+        recorder = self.recorder
+        self._seen = Seen(update.env_steps, recorder.train_length, recorder.train_score)
+        evaluated = self.cadence.is_due(self._seen) and self._evaluate(update.env_steps)
         if self._is_spent() and self.reason is None:
             evaluated |= self._final_test()
         row = self._row = self.recorder.write(update)
@@ -140,17 +143,6 @@ class Loop:
         if self.reason is None and not self._is_spent():  # else after the end is written
             self._film_waiting()
 
-    def _is_due(self, env_steps: int) -> bool:
-        if env_steps < self.next_evaluation:
-            return False
-        after = self.training.config.eval.after_score
-        if after is None or self.threshold is None:
-            return True
-        # A distance below the threshold, so that thresholds below 0 work as well.
-        wanted = self.threshold - (1 - after) * abs(self.threshold)
-        score = self.recorder.train_score
-        return score is not None and score >= wanted
-
     def _evaluate(self, env_steps: int) -> bool:
         """Take up the deferred result, have the present weights scored; False on a stop."""
         self.cut_short = not self._collected()
@@ -158,15 +150,14 @@ class Loop:
             return False  # asked to stop, and still due; or the result ends the run
         return self._submit(snapshot(self.training.policy), env_steps)
 
-    def _submit(self, weights: Weights, env_steps: int) -> bool:
+    def _submit(self, weights: Weights, env_steps: int, plan: Plan | None = None) -> bool:
         """Have weights scored, and wait for it unless that is deferred; False on a stop."""
-        allowance = int(CONFIRM_SHARE * env_steps) - self._confirm_steps
-        with self._evaluating():
-            self.scorer.submit(weights, env_steps, allowance)
+        plan = self._plan = plan or self.cadence.plan(self._seen)
+        with self._evaluating(plan.episodes):
+            self.scorer.submit(weights, env_steps, plan)
             self.cut_short = not self.scorer.deferred and self._collect() is None
         if not self.cut_short:
-            every = self.training.config.eval.every_steps or math.inf
-            self.next_evaluation = (env_steps // every + 1) * every
+            self.cadence.wait_after(env_steps)
         return not self.cut_short
 
     def _collect(self) -> Scored | None:
@@ -183,12 +174,12 @@ class Loop:
         if confirmation := results.confirmation(scored):
             self.recorder.event("confirmation", confirmation)
         self.last = candidate.evaluation
+        self.cadence.note(scored.lengths, scored.confirm_steps)
         self._take(scored)
         return scored
 
     def _take(self, scored: Scored) -> None:
         """What a result changes, whether it is new or ranked again after a kill."""
-        self._confirm_steps += scored.confirm_steps
         self._unwritten.append(scored)
         if scored.candidate.is_solved and self.training.config.eval.stop_when_solved:
             self.reason, self.test = "solved", scored.candidate.test
@@ -223,9 +214,10 @@ class Loop:
             return False
         if self.solved and self.test is not None:
             return True
-        words = f"testing on {self.training.config.eval.episodes} unseen episodes"
+        plan = self.cadence.plan(self._seen)
+        words = f"testing on {plan.episodes * plan.test_parts} unseen episodes"
         with self.phases.during("testing", words):
-            tested = self.scorer.test(weights, now)
+            tested = self.scorer.test(weights, now, plan)
         if tested is None or tested.test is None:
             return False
         self.test = tested.test
@@ -245,12 +237,11 @@ class Loop:
         """Nothing is under way any more; False on a stop."""
         if self.scorer.pending is None:
             return True
-        with self._evaluating():
+        with self._evaluating(self._plan.episodes if self._plan else 0):
             return self._collect() is not None
 
-    def _evaluating(self) -> AbstractContextManager[None]:
-        words = f"evaluating {self.training.config.eval.episodes} episodes"
-        return self.phases.during("evaluating", words)
+    def _evaluating(self, episodes: int) -> AbstractContextManager[None]:
+        return self.phases.during("evaluating", f"evaluating {episodes} episodes")
 
     def _do(self, deed: Deed) -> str:
         """Carry out what the config consents to; returns why a snapshot is wanted, if it is."""
@@ -289,45 +280,40 @@ class Loop:
         self.recorder.event("checkpoint", {"env_steps": training.env_steps, "seconds": seconds})
 
     def state(self) -> dict[str, Any]:
-        unranked_steps = sum(scored.confirm_steps for scored in self._unwritten)
         return {
             "training": self.training.state(),
             "recorder": self.recorder.state(),
             "interventions": self.interventions.state(),
-            "next_evaluation": self.next_evaluation,
+            "cadence": self.cadence.state(),
+            "seen": self._seen,
+            "plan": self._plan,
             "cut_short": self.cut_short,
             "pending": self.scorer.pending,
-            "confirm_steps": self._confirm_steps - unranked_steps,
             # evaluated, but results are written after the checkpoint: a kill may come between
-            "unranked": [scored.candidate.env_steps for scored in self._unwritten],
-            "unranked_steps": unranked_steps,
+            "unranked": [(each.candidate.env_steps, each.plan) for each in self._unwritten],
             "last_evaluation": self.last.certificate() if self.last else None,
         }
 
     def restore(self, state: Mapping[str, Any], row: Row, changes: Collection[str]) -> None:
         """The rest of a resumed run; training and the best weights are restored before."""
         self.recorder.restore(state["recorder"])
-        self.next_evaluation, self.cut_short = state["next_evaluation"], state["cut_short"]
-        self._confirm_steps = state.get("confirm_steps", 0)
+        state = upgraded(state, row.env_steps)
+        self.cut_short = state["cut_short"]
+        self._seen, self._plan = Seen(*state["seen"]), state["plan"] and Plan(*state["plan"])
         if state.get("last_evaluation"):
             self.last = Evaluation.from_certificate(state["last_evaluation"])
         self._row = row
-        for env_steps in state.get("unranked", ()):
-            self._rank_again(env_steps, state["unranked_steps"])
+        for env_steps, plan in state["unranked"]:
+            self._rank_again(env_steps, Plan(*plan))
         self._submit_again(state.get("pending"))
-        if {"eval.every_steps", "eval.after_steps"} & set(changes):
-            config = self.training.config.eval
-            every = config.every_steps or math.inf
-            self.next_evaluation = max((row.env_steps // every + 1) * every, config.after_steps)
+        self.cadence.restore(state["cadence"], row.env_steps, changes)
 
-    def _rank_again(self, env_steps: int, confirm_steps: int) -> None:
+    def _rank_again(self, env_steps: int, plan: Plan) -> None:
         """Weights whose result may not have been written; the same weights rank the same."""
         step, best = self.keeper and self.keeper.step(env_steps), self.scorer.best
         if not step or (best and best.env_steps == env_steps):
-            self._confirm_steps += confirm_steps
             return
-        allowance = int(CONFIRM_SHARE * env_steps) - self._confirm_steps
-        self.scorer.submit(read_candidate(step).weights, env_steps, allowance)
+        self.scorer.submit(read_candidate(step).weights, env_steps, plan)
         if scored := self.scorer.result():
             self._take(scored)
 
@@ -338,7 +324,7 @@ class Loop:
             return
         self.keeper.await_score(env_steps)
         missed = self.cut_short
-        self._submit(read_candidate(step).weights, env_steps)
+        self._submit(read_candidate(step).weights, env_steps, self._plan)
         self.cut_short |= missed
 
     def _report(self, faults: Sequence[Fault], training: bool = True) -> None:

@@ -197,6 +197,11 @@ class Recorder:
         return _mean([episode.score for episode in self._recent]) if self._recent else None
 
     @property
+    def train_length(self) -> float | None:
+        """Their mean length."""
+        return _mean([episode.length for episode in self._recent]) if self._recent else None
+
+    @property
     def train_steps_to_threshold(self) -> int | None:
         """Env steps until the mean score of the last training episodes reached the threshold."""
         return self._train_steps_to_threshold
@@ -267,7 +272,7 @@ class Recorder:
     def _merit(self, score: float, env_steps: int) -> dict[str, float]:
         """Samples until the training score reached the threshold."""
         if self._train_steps_to_threshold is None:
-            enough = len(self._recent) >= min(_WINDOW, self._config.eval.episodes)
+            enough = len(self._recent) >= min(_WINDOW, self._config.eval.most_episodes)
             if self._threshold is None or not enough or score < self._threshold:
                 return {}
             self._train_steps_to_threshold = env_steps
@@ -303,19 +308,22 @@ class Recorder:
         rests = []
         if budget.env_steps:
             left = budget.env_steps - env_steps
-            rests.append(self._pace.eta_s(left) + self._evaluations_s(left))
+            rests.append(self._pace.eta_s(left) + self._evaluations_s(left, env_steps))
         if budget.minutes:
             rests.append(max(0.0, budget.minutes * 60 - elapsed_s))
         if not rests:
             return {}
         return {"run/progress": budget.fraction(env_steps, elapsed_s), "time/eta_s": min(rests)}
 
-    def _evaluations_s(self, env_steps: int) -> float:
+    def _evaluations_s(self, left: int, env_steps: int) -> float:
         """What evaluations will take until so many env steps more, the final test included."""
-        if not self._evaluations or env_steps <= 0:
+        if not self._evaluations or left <= 0:
             return 0.0
         config = self._config.eval
-        due = env_steps // config.every_steps if config.every_steps else 0
+        every = config.every_steps
+        if every == "auto":
+            every = max(1, env_steps // self._evaluations)  # as often as before
+        due = left // every if every else 0
         waits = due if config.mode == "inline" else 0
         return (waits + 1) * self._evaluating_s / self._evaluations
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import torch
 
 from spotter import children
+from spotter.cadence import Plan
 from spotter.config import RunConfig, validate
 from spotter.config.overrides import merge
 from spotter.envs.base import threshold
@@ -49,13 +50,13 @@ class Scorer(Protocol):
     def restore(self, best: Candidate) -> None:
         """The best of the sessions before."""
 
-    def submit(self, weights: Weights, env_steps: int, allowance: int) -> None:
+    def submit(self, weights: Weights, env_steps: int, plan: Plan) -> None:
         """Have weights scored and ranked. The result before must have been taken up."""
 
     def result(self) -> Scored | None:
         """What became of the weights submitted last; None if there are none, or on a stop."""
 
-    def test(self, weights: Weights, env_steps: int) -> Candidate | None:
+    def test(self, weights: Weights, env_steps: int, plan: Plan) -> Candidate | None:
         """Test the best, or `weights` where nothing was evaluated; None if asked to stop."""
 
     def __enter__(self) -> Self: ...
@@ -93,17 +94,17 @@ class Inline:
     def restore(self, best: Candidate) -> None:
         self._selection.best = best
 
-    def submit(self, weights: Weights, env_steps: int, allowance: int) -> None:
+    def submit(self, weights: Weights, env_steps: int, plan: Plan) -> None:
         with contextlib.suppress(Stopped):
-            self._done = self._selection.consider(weights, env_steps, allowance)
+            self._done = self._selection.consider(weights, env_steps, plan)
 
     def result(self) -> Scored | None:
         done, self._done = self._done, None
         return done
 
-    def test(self, weights: Weights, env_steps: int) -> Candidate | None:
+    def test(self, weights: Weights, env_steps: int, plan: Plan) -> Candidate | None:
         with contextlib.suppress(Stopped):
-            return self._selection.test(weights, env_steps)
+            return self._selection.test(weights, env_steps, plan)
         return None
 
     def __enter__(self) -> Self:
@@ -137,10 +138,10 @@ class Async:
         self._best = best
         self._send("restore", _packed(best))
 
-    def submit(self, weights: Weights, env_steps: int, allowance: int) -> None:
+    def submit(self, weights: Weights, env_steps: int, plan: Plan) -> None:
         assert self._under_way is None, "one evaluation at a time"
         self._under_way = Candidate(env_steps, weights)
-        self._send("consider", _arrays(weights), env_steps, allowance)
+        self._send("consider", _arrays(weights), env_steps, plan)
 
     def result(self) -> Scored | None:
         if self._under_way is None or not self._answered():
@@ -155,12 +156,12 @@ class Async:
         self._best = candidate if answer.is_best else rival or self._best
         return replace(answer, candidate=candidate, rival=rival)
 
-    def test(self, weights: Weights, env_steps: int) -> Candidate | None:
+    def test(self, weights: Weights, env_steps: int, plan: Plan) -> Candidate | None:
         if self._under_way is not None:  # a stop came before its result
             return None
         if self._best is not None and self._best.test is not None:
             return self._best
-        self._send("test", _arrays(weights), env_steps)
+        self._send("test", _arrays(weights), env_steps, plan)
         if not self._answered():
             return None
         tested: Candidate = self._receive()
@@ -254,7 +255,7 @@ def _answer(selection: Selection, pipe: Connection, what: str, *given: Any) -> N
             candidate, arrays = given[0]
             selection.best = replace(candidate, weights=_tensors(arrays))
         elif what == "test":
-            pipe.send(("done", _packed(selection.test(_tensors(given[0]), given[1]))[0]))
+            pipe.send(("done", _packed(selection.test(_tensors(given[0]), *given[1:]))[0]))
         else:
             scored = selection.consider(_tensors(given[0]), *given[1:])
             rival = replace(scored.rival, weights={}) if scored.rival else None

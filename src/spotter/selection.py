@@ -15,6 +15,7 @@ from typing import Any, Final
 from torch import Tensor
 
 from spotter import checkpoint
+from spotter.cadence import Plan
 from spotter.config import RunConfig
 from spotter.evaluate import Evaluator, joined
 from spotter.intervals import Interval, interval
@@ -23,8 +24,6 @@ from spotter.types import Evaluation, SeedSet
 
 Weights = dict[str, Tensor]
 
-CONFIRM_SHARE: Final = 0.1
-"""Env steps that confirmations may take beyond their first round, as a share of training."""
 _MOST_ROUNDS: Final = 32
 """Of one confirmation; with 20 episodes each, differences of 0.1 standard deviations show."""
 
@@ -97,8 +96,11 @@ class Scored:
 
     candidate: Candidate
     is_best: bool
+    plan: Plan
     rival: Candidate | None = None
     """The best before it, if that had to play again."""
+    lengths: tuple[int, ...] = ()
+    """Of all episodes that were played beside the confirmation."""
     confirm_steps: int = 0
     """Env steps played for the confirmation, by both."""
     seconds: float = 0.0
@@ -134,14 +136,15 @@ class Selection:
         self._config = config.eval
         self._policy = policy
         self._evaluator = Evaluator(config, stop)
+        self._plan = Plan(config.eval.most_episodes)
         self.best: Candidate | None = None
 
-    def consider(self, weights: Mapping[str, Tensor], env_steps: int, allowance: int) -> Scored:
-        """Evaluate weights and rank them; `allowance`: env steps left for confirmations.
+    def consider(self, weights: Mapping[str, Tensor], env_steps: int, plan: Plan) -> Scored:
+        """Evaluate weights and rank them.
 
         Raises `Stopped` when asked to stop meanwhile; the ranking is as it was then.
         """
-        began = perf_counter()
+        began, self._plan = perf_counter(), plan
         candidate = Candidate(env_steps, dict(weights))
         candidate = replace(candidate, evaluation=self._play(candidate, "eval"))
         best = self._on_same_terms(candidate)
@@ -150,42 +153,49 @@ class Selection:
             self._config.stop_when_solved or (best and best.is_solved)
         ):
             # one lucky set of seeds ends no run
-            candidate = replace(candidate, test=self._play(candidate, "test"))
-        scored = self._rank(candidate, best, allowance)
+            candidate = self._tested(candidate)
+        scored = self._rank(candidate, best)
         self.best = scored.candidate if scored.is_best else scored.rival or best
-        return replace(scored, seconds=perf_counter() - began)
+        played = filter(None, (candidate.evaluation, candidate.test))
+        lengths = tuple(length for one in played for length in one.lengths)
+        return replace(scored, lengths=lengths, seconds=perf_counter() - began)
 
-    def test(self, weights: Mapping[str, Tensor], env_steps: int) -> Candidate:
+    def test(self, weights: Mapping[str, Tensor], env_steps: int, plan: Plan) -> Candidate:
         """The best on the test seeds; `weights` where nothing was evaluated before."""
+        self._plan = plan
         best = self.best or Candidate(env_steps, dict(weights))
         if best.test is None:
-            best = replace(best, test=self._play(best, "test"))
+            best = self._tested(best)
         self.best = best
         return best
 
     def close(self) -> None:
         self._evaluator.close()
 
-    def _rank(self, candidate: Candidate, best: Candidate | None, allowance: int) -> Scored:
+    def _tested(self, candidate: Candidate) -> Candidate:
+        parts = [self._play(candidate, "test", part) for part in range(self._plan.test_parts)]
+        return replace(candidate, test=joined(parts))
+
+    def _rank(self, candidate: Candidate, best: Candidate | None) -> Scored:
         if best is None or candidate.is_solved != best.is_solved:
-            return Scored(candidate, best is None or candidate.is_solved)
+            return Scored(candidate, best is None or candidate.is_solved, self._plan)
         ours, theirs = candidate.interval, best.interval
         if ours is None or theirs is None:  # weights that were only tested rank below all others
-            return Scored(candidate, theirs is None)
+            return Scored(candidate, theirs is None, self._plan)
         if ours.mean <= theirs.mean or not ours.overlaps(theirs):
-            return Scored(candidate, ours.mean > theirs.mean)
-        return self._confirm(candidate, best, allowance)
+            return Scored(candidate, ours.mean > theirs.mean, self._plan)
+        return self._confirm(candidate, best)
 
-    def _confirm(self, candidate: Candidate, best: Candidate, allowance: int) -> Scored:
+    def _confirm(self, candidate: Candidate, best: Candidate) -> Scored:
         """Both play the same fresh episodes until one is clearly better or the steps are spent."""
         before = _confirm_steps(best)
         for rounds in range(1, _MOST_ROUNDS + 1):
             candidate, best = self._play_up_to(candidate, rounds), self._play_up_to(best, rounds)
             spent = _confirm_steps(candidate) + _confirm_steps(best) - before
             lead = interval(_lead(candidate, best))
-            if lead.low > 0 or lead.high < 0 or spent > allowance:
+            if lead.low > 0 or lead.high < 0 or spent > self._plan.confirm_steps:
                 break
-        return Scored(candidate, lead.mean > 0, best, spent)
+        return Scored(candidate, lead.mean > 0, self._plan, best, confirm_steps=spent)
 
     def _play_up_to(self, candidate: Candidate, rounds: int) -> Candidate:
         played = [candidate.confirmation] if candidate.confirmation else []
@@ -205,7 +215,8 @@ class Selection:
 
     def _play(self, candidate: Candidate, seeds: SeedSet, part: int = 0) -> Evaluation:
         self._policy.load_state_dict(candidate.weights)
-        return self._evaluator.run(self._policy, candidate.env_steps, seeds, part)
+        episodes = self._plan.episodes
+        return self._evaluator.run(self._policy, candidate.env_steps, seeds, part, episodes)
 
 
 def _terms(evaluation: Evaluation) -> tuple[object, ...]:

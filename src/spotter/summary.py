@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from spotter import seeding
 from spotter.config import RunConfig
+from spotter.config.watching import FEWEST_EPISODES, MOST_EPISODES, EvalConfig
 from spotter.envs.base import episode_limit, family
 from spotter.envs.fingerprint import fingerprint, protocol_name
 from spotter.envs.grade import Grade
-from spotter.envs.make import check_copies_differ
+from spotter.envs.make import UNLIMITED_CUT, check_copies_differ
 from spotter.envs.scale import Scale
 from spotter.fast.learner import learns_in_numpy
 from spotter.fast.network import choose_engine
@@ -21,6 +22,7 @@ from spotter.types import ActionSpec, Leaf, Spaces
 if TYPE_CHECKING:
     from spotter.training import Training
 
+_CUT: Final = f"none; evaluation cuts episodes at {UNLIMITED_CUT:,} env steps"
 Blocks = dict[str, dict[str, str]]
 
 
@@ -65,6 +67,7 @@ def _environment(training: "Training", threshold: float | None) -> dict[str, str
         "observes": observation,
         "acts": f"{action.kind}{size}",
         "copies": f"{config.count}, {training.backend.name} ({training.backend.why})",
+        "time limit": "" if episode_limit(config) else _CUT,
         "wrappers": ", ".join(wrapper.name for wrapper in config.wrappers),
         "solved at": "" if threshold is None else f"{threshold:g}",
     }
@@ -79,8 +82,6 @@ def _leaf(path: str, leaf: Leaf) -> str:
 def _training(training: "Training") -> dict[str, str]:
     config = training.config
     parameters = sum(parameter.numel() for parameter in training.policy.parameters())
-    every = config.eval.every_steps
-    cadence = f"every {every:,} env steps" if every else "at the end"
     overlap = {"overlap": training.overlap} if training.overlap else {}
     return {
         "algorithm": config.algo.name,
@@ -88,8 +89,20 @@ def _training(training: "Training") -> dict[str, str]:
         "engine": _engine(training),
         **overlap,
         "budget": str(config.budget),
-        "evaluates": f"{cadence}, {config.eval.episodes} episodes ({config.eval.mode})",
+        "evaluates": _evaluates(config.eval),
     }
+
+
+def _evaluates(config: EvalConfig) -> str:
+    every, episodes = config.every_steps, str(config.episodes)
+    when = f"every {every:,} env steps" if isinstance(every, int) else "at the end"
+    if every == "auto":
+        when = f"for at most {config.share:.0%} of the time"
+    if config.env_steps is not None:
+        episodes = f"about {config.env_steps:,} env steps of"
+    elif config.episodes == "auto":
+        episodes = f"{FEWEST_EPISODES} to {MOST_EPISODES}"
+    return f"{when}, {episodes} episodes ({config.mode})"
 
 
 def _engine(training: "Training") -> str:
@@ -127,7 +140,7 @@ def facts(training: "Training", threshold: float | None, fresh: bool) -> Facts:
         images=has_images(training.vector.spaces),
         lr_peak=max(config.algo.lr.values()),
         reward_clip=config.reward.clip,
-        eval_episodes=config.eval.episodes,
+        eval_episodes=config.eval.most_episodes,
         greedy=config.eval.deterministic,
     )
 

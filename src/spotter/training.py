@@ -28,6 +28,7 @@ from spotter import (
     unused,
 )
 from spotter.algos.base import Algorithm, settings_used
+from spotter.cadence import Cadence
 from spotter.checkpoint import Keeper
 from spotter.collector import Collector
 from spotter.config import RunConfig
@@ -213,6 +214,11 @@ class Result:
         return self.test.score if self.test else None
 
     @property
+    def episodes(self) -> int:
+        """Of the test."""
+        return len(self.test.scores) if self.test else 0
+
+    @property
     def threshold(self) -> float | None:
         return self.test.threshold if self.test else None
 
@@ -289,7 +295,7 @@ def train(
         keeper = Keeper(run, config.checkpoint) if run else None
         loop = Loop(
             training, scorer, recorder, interventions, interrupts, phases, run, keeper,
-            start.threshold,
+            Cadence(config, start.threshold),
         )  # fmt: skip
         restore_loop(loop, origin)
         loop.go()

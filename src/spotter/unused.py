@@ -134,6 +134,9 @@ def _environment(training: "Training") -> Iterator[tuple[str, str]]:
 
 
 def _watching(config: RunConfig) -> Iterator[tuple[str, str]]:
+    is_sized = config.eval.episodes != "auto" or config.eval.env_steps is not None
+    if config.eval.every_steps != "auto" and is_sized:
+        yield "eval.share", "eval.every_steps says when and how much is evaluated"
     if config.eval.every_steps is None:
         reason = "eval.every_steps is null, so nothing is evaluated before the end"
         yield "eval.after_steps", reason

@@ -12,8 +12,8 @@ LAYERS = {
     2: "envs nets",
     3: "rollout collector rewards optim fast predict diagnosis transfer devices estimate",
     4: "algos",
-    5: "recorder checkpoint evaluate selection scoring origins interventions blackbox sinks "
-    "display rundir video results phases",
+    5: "recorder checkpoint evaluate selection scoring cadence origins interventions blackbox "
+    "sinks display rundir video results phases",
     6: "training gather loop restore summary unused",
     7: "verify bench doctor digest review sweeps launch hub traces",
     8: "cli api studio mcp",

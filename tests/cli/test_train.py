@@ -16,6 +16,7 @@ from spotter.envs.slices import EnvError
 class Result:
     reason: str = "solved"
     score: float | None = 500.0
+    episodes: int = 20
     threshold: float | None = 475.0
     solved: bool = True
     env_steps: int = 31_232
@@ -44,7 +45,7 @@ def trained(monkeypatch):
 
 
 def test_the_verdict_is_one_line():
-    assert verdict("CartPole-v1:ppo", Result(), 20) == (
+    assert verdict("CartPole-v1:ppo", Result()) == (
         "CartPole-v1:ppo solved: score 500.0 ≥ 475 over 20 held-out episodes, "
         "31,232 env steps, 11.2 s (stopped: solved)"
     )
@@ -64,7 +65,7 @@ def test_the_verdict_is_one_line():
     ],
 )
 def test_other_verdicts(changes, words):
-    assert f"{words}" in verdict("X-v0:ppo", replace(Result(), **changes), 20)
+    assert f"{words}" in verdict("X-v0:ppo", replace(Result(), **changes))
 
 
 def test_train_resolves_and_reports(spotter, trained):

@@ -94,6 +94,8 @@ class Outcome(Protocol):
     @property
     def score(self) -> float | None: ...
     @property
+    def episodes(self) -> int: ...
+    @property
     def threshold(self) -> float | None: ...
     @property
     def solved(self) -> bool: ...
@@ -247,7 +249,7 @@ def _train(plan: Plan, quiet: bool, no_save: bool, require_solved: bool) -> None
         print(f"spotter: {stop.request}", file=sys.stderr)
         sys.exit(EXIT_CODES[stop.request])
     if quiet or not sys.stdout.isatty():  # on a terminal, the box has said it all
-        echo(verdict(plan.address, result, plan.config.eval.episodes))
+        echo(verdict(plan.address, result))
     if quiet and result.run is not None:
         echo(f"run {result.run.id} is in {result.run.folder}")
     if result.reason in EXIT_CODES:
@@ -274,7 +276,7 @@ def _with_seed(overrides: list[str], seed: str | None) -> list[str]:
     return [*overrides, f"seed={seed}"]
 
 
-def verdict(address: str, result: Outcome, episodes: int) -> str:
+def verdict(address: str, result: Outcome) -> str:
     """How it ended: solved or not, by which score, at what cost."""
     cost = f"{count(result.env_steps)} env steps, {duration(result.seconds)}"
     if result.score is None:
@@ -286,9 +288,8 @@ def verdict(address: str, result: Outcome, episodes: int) -> str:
         judged = f"solved: {score} ≥ {number(result.threshold)}"
     else:
         judged = f"not solved: {score} < {number(result.threshold)}"
-    return (
-        f"{address} {judged} over {episodes} held-out episodes, {cost} (stopped: {result.reason})"
-    )
+    episodes = f"{result.episodes} held-out episodes"
+    return f"{address} {judged} over {episodes}, {cost} (stopped: {result.reason})"
 
 
 def _one_decimal(score: float) -> str:

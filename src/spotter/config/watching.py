@@ -1,16 +1,22 @@
 """How a run is watched: evaluation, checkpoints, videos, alerts, budget."""
 
-from typing import Literal
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from spotter.config.base import Settings, Whole
+
+FEWEST_EPISODES: Final = 5
+MOST_EPISODES: Final = 20
+"""Of an evaluation whose number of episodes is left to `auto`."""
 
 
 class EvalConfig(Settings):
     """When the policy is scored, on held-out seeds and the raw score."""
 
-    every_steps: Whole | None = Field(10_000, ge=1, description="null: only at the end.")
+    every_steps: Annotated[Whole, Field(ge=1)] | Literal["auto"] | None = Field(
+        "auto", description="Env steps; auto: as often as share allows; null: only at the end."
+    )
     after_steps: Whole = Field(0, ge=0, description="Warm-up: none before so many env steps.")
     after_score: float | None = Field(
         None,
@@ -18,7 +24,18 @@ class EvalConfig(Settings):
         le=1,
         description="None before the training score has reached this fraction of the threshold.",
     )
-    episodes: Whole = Field(20, ge=1, description="Episodes of one evaluation.")
+    episodes: Annotated[Whole, Field(ge=1)] | Literal["auto"] = Field(
+        "auto", description="Of one evaluation; auto: 5 to 20, as their length and share allow."
+    )
+    env_steps: Whole | None = Field(
+        None, ge=1, description="Instead of episodes: as many as take about so many env steps."
+    )
+    share: float = Field(
+        0.1,
+        gt=0,
+        le=1,
+        description="Of a run's time, for evaluation and test, where either is auto.",
+    )
     deterministic: bool = Field(True, description="Most likely action instead of sampling.")
     stop_when_solved: bool = Field(
         True, description="End training once an evaluation reaches env.threshold."
@@ -26,6 +43,17 @@ class EvalConfig(Settings):
     mode: Literal["inline", "async"] = Field(
         "inline", description="async: in a process of its own, on a snapshot of the weights."
     )
+
+    @property
+    def most_episodes(self) -> int:
+        """That one evaluation may play."""
+        return MOST_EPISODES if self.episodes == "auto" else self.episodes
+
+    @model_validator(mode="after")
+    def _one_size(self) -> Self:
+        if self.env_steps is not None and self.episodes != "auto":
+            raise ValueError("eval.env_steps and eval.episodes exclude each other; drop one")
+        return self
 
 
 class BudgetConfig(Settings):

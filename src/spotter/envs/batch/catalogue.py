@@ -54,6 +54,12 @@ def reason_against(env: EnvConfig, reward: RewardConfig | None) -> str:
     return _against_settings(str(spec.entry_point), {**spec.kwargs, **env.kwargs})
 
 
+def is_cheap(env: EnvConfig) -> bool:
+    """Whether all copies are stepped by a few operations on arrays; a lander has its physics."""
+    spec = None if reason_against(env, None) else _spec(env)
+    return spec is not None and spec.entry_point != _LANDER
+
+
 def make_world(env: EnvConfig, game: Any, buffers: Buffers) -> World:
     """The world of an environment nothing speaks against; `game` is one bare copy of it."""
     spec = _spec(env)

@@ -1,0 +1,193 @@
+"""When weights are evaluated, and on how many episodes: so that it stays a small part of a run.
+
+By default evaluation may take `eval.share` of a run: half of it while the run goes on, the rest for
+a policy that seems to solve the environment and for the final test. It is counted in env steps,
+never in seconds: what a run does may not depend on how busy its machine is. An evaluation step
+costs no more than a step of training, which also learns from it.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from spotter.config import RunConfig
+from spotter.config.watching import FEWEST_EPISODES, MOST_EPISODES
+from spotter.envs.base import episode_limit
+from spotter.envs.batch.catalogue import is_cheap
+from spotter.envs.make import UNLIMITED_CUT
+
+CONFIRM_SHARE: Final = 0.1
+"""Env steps that confirmations may take beyond their first round, as a share of training."""
+_EVALUATIONS: Final = 20
+"""How many the budget should have room for, rather than few of many episodes."""
+_MOST_EVALUATIONS: Final = 40
+_ANY_BUDGET: Final = 1_000_000
+"""Env steps, where no budget says when a run ends."""
+_BATCHED_ENV: Final = 3.0
+_PASS: Final = 3.0
+"""What a step of a batched env and a pass of learning cost, in choices of an action."""
+_STATE: Final = ("next_at", "episodes", "played", "confirmed", "length")
+
+
+class Plan(NamedTuple):
+    """How one evaluation is made."""
+
+    episodes: int
+    confirm_steps: int = 0
+    """Env steps left for confirmations beyond their first round."""
+    test_parts: int = 1
+    """The final test plays so many times as many episodes."""
+
+
+class Seen(NamedTuple):
+    """What training has shown so far; the same in every repetition of a run."""
+
+    env_steps: int = 0
+    length: float | None = None
+    """Mean length of the last training episodes; None before one has ended."""
+    score: float | None = None
+    """Their mean score."""
+
+
+@dataclass
+class Cadence:
+    """Of one run. All state is restored when it is resumed."""
+
+    config: RunConfig
+    threshold: float | None
+    next_at: float = 0.0
+    """Env steps at which an evaluation is due at the earliest."""
+    episodes: int | None = None
+    """Of every evaluation, once it is known how long episodes are."""
+    played: int = 0
+    """Env steps of evaluations, confirmations and tests."""
+    confirmed: int = 0
+    """Those of confirmations."""
+    length: float = 0.0
+    """Mean length of the episodes evaluated last."""
+
+    def __post_init__(self) -> None:
+        self._cost = relative_cost(self.config)
+        limit = episode_limit(self.config.env)
+        self._limit = UNLIMITED_CUT if limit is None else limit
+        self.wait_after(0)
+
+    def is_due(self, seen: Seen) -> bool:
+        """Whether the present weights are to be evaluated."""
+        config = self.config.eval
+        if seen.env_steps < self.next_at or not self._is_near(seen.score):
+            return False
+        if config.every_steps != "auto":
+            return True
+        one = self._choose(seen) * self._length(seen)
+        if self._affords(seen.env_steps, one, config.share / 2):
+            return True
+        if self.threshold is None or seen.score is None or seen.score < self.threshold:
+            return False
+        return self._affords(seen.env_steps, 2 * one, config.share)  # with the test after it
+
+    def plan(self, seen: Seen) -> Plan:
+        """For an evaluation or test that is made now; fixes the number of episodes for good."""
+        episodes = self.episodes = self._choose(seen)
+        config = self.config.eval
+        if config.every_steps != "auto":
+            return Plan(episodes, int(CONFIRM_SHARE * seen.env_steps) - self.confirmed)
+        allowed = config.share * seen.env_steps / self._cost
+        confirm = int(allowed / 2) - self.played
+        if config.episodes != "auto" or config.env_steps is not None:
+            return Plan(episodes, confirm)
+        parts = int((allowed - self.played) / (episodes * self._length(seen)))
+        return Plan(episodes, confirm, max(1, min(parts, MOST_EPISODES // episodes)))
+
+    def note(self, lengths: Collection[int], confirm_steps: int) -> None:
+        """An evaluation, its confirmations and its test were played."""
+        self.played += sum(lengths) + confirm_steps
+        self.confirmed += confirm_steps
+        if lengths:
+            self.length = sum(lengths) / len(lengths)
+
+    def wait_after(self, env_steps: int) -> None:
+        """Weights of so many env steps were evaluated."""
+        every = self.config.eval.every_steps
+        if every == "auto":
+            every = max(1, self._budget // _MOST_EVALUATIONS)
+        self.next_at = math.inf if every is None else (env_steps // every + 1) * every
+        self.next_at = max(self.next_at, self.config.eval.after_steps)
+
+    def _is_near(self, score: float | None) -> bool:
+        """Whether training has come as near to the threshold as `eval.after_score` asks."""
+        after = self.config.eval.after_score
+        if after is None or self.threshold is None:
+            return True
+        # A distance below the threshold, so that thresholds below 0 work as well.
+        wanted = self.threshold - (1 - after) * abs(self.threshold)
+        return score is not None and score >= wanted
+
+    def _affords(self, env_steps: int, more: float, share: float) -> bool:
+        return (self.played + more) * self._cost <= share * env_steps
+
+    def _choose(self, seen: Seen) -> int:
+        config = self.config.eval
+        if isinstance(config.episodes, int):
+            return config.episodes
+        if self.episodes is not None:
+            return self.episodes
+        # what is played later may be longer than what is seen at first, up to the limit
+        length = max(1.0, math.sqrt(min(self._seen_length(seen), self._limit) * self._limit))
+        if config.env_steps is not None:
+            return max(1, round(config.env_steps / self._seen_length(seen)))
+        room = config.share / 2 * self._budget / (self._cost * length)  # in episodes
+        wanted = min(MOST_EPISODES, max(FEWEST_EPISODES, room / _EVALUATIONS))
+        return max(1, int(min(wanted, room)))
+
+    def _length(self, seen: Seen) -> float:
+        """What an episode will take; a policy that is evaluated may live longer than it did."""
+        return max(1.0, self._seen_length(seen), self.length)
+
+    def _seen_length(self, seen: Seen) -> float:
+        if seen.length is not None:
+            return max(1.0, seen.length)
+        running = seen.env_steps / self.config.env.count  # none has ended yet
+        return max(1.0, running) if running else float(self._limit)
+
+    @property
+    def _budget(self) -> int:
+        return self.config.budget.env_steps or _ANY_BUDGET
+
+    def state(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _STATE}
+
+    def restore(self, state: Mapping[str, Any], env_steps: int, changes: Collection[str]) -> None:
+        """Go on from `state()`, with the settings that a resume changed."""
+        for name in _STATE:
+            setattr(self, name, state[name])
+        if {"eval.every_steps", "eval.after_steps"} & set(changes):
+            self.wait_after(env_steps)
+        if {"eval.episodes", "eval.env_steps", "eval.share"} & set(changes):
+            self.episodes = None
+
+
+def upgraded(state: Mapping[str, Any], env_steps: int) -> Mapping[str, Any]:
+    """What a loop of an earlier version saved, whose config has its own numbers."""
+    if "cadence" in state:
+        return state
+    confirmed = state.get("confirm_steps", 0)
+    cadence = dict.fromkeys(_STATE, 0) | {"next_at": state["next_evaluation"], "episodes": None}
+    plans = [(at, Plan(0, int(CONFIRM_SHARE * at) - confirmed)) for at in state.get("unranked", ())]
+    confirmed += state.get("unranked_steps", 0)
+    return {
+        **state,
+        "cadence": cadence | {"confirmed": confirmed},
+        "seen": (env_steps, None, None),
+        "plan": None,
+        "unranked": plans,
+    }
+
+
+def relative_cost(config: RunConfig) -> float:
+    """Of an evaluation step, with a step of training as 1: an upper bound from the config alone."""
+    if not is_cheap(config.env):
+        return 1.0  # the environment itself may be most of it
+    act = 1 + _BATCHED_ENV
+    return act / (act + _PASS * config.algo.work(config.env.count).passes)
