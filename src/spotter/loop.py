@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
 _TEST_S: Final = 60.0
 """How long the last test may take at least, once the budget of minutes is spent."""
+
+_FILM_S: Final = 2.0
+_FILM_SHARE: Final = 0.02
+"""How long making the film at the end may take: the larger of seconds and share of the run."""
 
 Reason = Literal["solved", "budget", "interrupted", "terminated", "hangup", "alert"]
 
@@ -358,7 +363,10 @@ class Loop:
         config, stop = self.training.config, self.interrupts.stopping
         try:
             with self.phases.during("filming", "filming an episode"):
-                film = save_video(self.run.folder, config, evaluation, best=is_best, stop=stop)
+                film = save_video(
+                    self.run.folder, config, evaluation, best=is_best, stop=stop,
+                    within_s=self._film_s(),
+                )  # fmt: skip
         except CannotRender as error:
             self._can_film = False
             self.recorder.note(f"no videos: {error}")
@@ -367,7 +375,9 @@ class Loop:
             self.recorder.note("the video was not finished: asked to stop")
             return
         if film.is_cut:
-            self.recorder.note(f"the video shows the first {film.seconds:.0f} s (video.max_s)")
+            self.recorder.note(
+                f"the video shows the first {film.seconds:.0f} s; `spotter film` makes a longer one"
+            )
         elif film.score not in evaluation.scores:
             self.recorder.note(
                 f"the video shows a score of {film.score:g}, which is none of the evaluation's: "
@@ -375,6 +385,11 @@ class Loop:
             )
         data = {"file": film.path.name, "score": film.score, "best": is_best}
         self.recorder.event("video", data | {"env_steps": evaluation.env_steps})
+
+    def _film_s(self) -> float:
+        """A film nobody asked for takes little beside the run itself."""
+        is_default = self.training.config.video.when == "end"
+        return max(_FILM_S, _FILM_SHARE * self.recorder.elapsed_s) if is_default else math.inf
 
 
 def _rollout_table(training: Training, row: Mapping[str, Any]) -> str:

@@ -20,13 +20,21 @@ def _share(case: Case, part: str) -> float:
 def slow_evaluation(case: Case) -> Found | None:
     share = _share(case, "eval")
     every = case.number("eval.every_steps")
-    if share < 0.3 or not math.isfinite(every):
+    if share < 0.3 or case.setting("eval.every_steps") is None:
         return None
+    if not math.isfinite(every):
+        return Found(
+            f"Evaluation takes {share:.0%} of the time.",
+            (f"eval.every_steps=auto, eval.share={case.number('eval.share'):g}",),
+            (to("eval.share", case.number("eval.share") / 2),),
+            then="The share counts env steps; here a step of evaluation costs more than one of "
+            "training. eval.mode=async evaluates in a process of its own, where a core is free.",
+        )
     budget = case.number("budget.env_steps", 10 * every)
     rarer = whole(max(2 * every, min(every * share / 0.1, budget / 5)))
     return Found(
         f"Evaluation takes {share:.0%} of the time.",
-        (f"eval.every_steps={every:g}, eval.episodes={case.number('eval.episodes'):g}, "
+        (f"eval.every_steps={every:g}, eval.episodes={case.setting('eval.episodes')}, "
          f"eval.mode={case.setting('eval.mode')}",),
         (to("eval.every_steps", rarer),),
         then="eval.mode=async evaluates in a process of its own, where a core is free.",

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final, Self
 
 import av
@@ -68,13 +69,16 @@ def film(
     *,
     title: str = "",
     max_s: float | None = None,
+    within_s: float = math.inf,
     stop: Callable[[], bool] = lambda: False,
 ) -> Film:
     """Play an episode again in an evaluation copy and film it; `actions` as in the buffers.
 
     One picture after the reset and one per raw step (frame skip included), the last one held. An
-    episode of more than `max_s` seconds is cut. Raises `FilmStopped` soon after `stop()` is true.
+    episode of more than `max_s` seconds is cut, and one that takes more than `within_s` seconds to
+    film. Raises `FilmStopped` soon after `stop()` is true.
     """
+    until = monotonic() + within_s
     with no_window():
         copy = rendering_copy(env)
         try:
@@ -85,7 +89,11 @@ def film(
                 camera = Camera(copy.meter.env, encoder, title or env.id, stop, axes)
                 copy.meter.env = camera  # below frame skip: every raw step is seen
                 most = math.inf if max_s is None else max(1, round(fps * Fraction(max_s)))
-                is_cut = not _play(copy, camera, seed, actions, _names(env, copy), most)
+
+                def is_full() -> bool:
+                    return camera.frames >= most or monotonic() >= until
+
+                is_cut = not _play(copy, camera, seed, actions, _names(env, copy), is_full)
                 camera.shoot(ended=not is_cut)
                 encoder.hold(round(fps * HOLD_S) - 1)
         except (CannotRender, FilmStopped, StorageError):
@@ -165,12 +173,12 @@ def _play(
     seed: int,
     actions: Sequence[Array],
     name: Callable[[Array], str],
-    most_frames: float,
+    is_full: Callable[[], bool],
 ) -> bool:
-    """Whether all of it fits into so many frames."""
+    """Whether all of it was played before the film was full."""
     copy.env.reset(seed=seed)
     for action in actions:
-        if camera.frames >= most_frames:
+        if is_full():
             return False
         camera.decide(name(action))
         _, _, terminated, truncated, _ = copy.env.step(copy.decode(action))

@@ -1,5 +1,6 @@
 """Where a run keeps its films: `videos/step-000020224.mp4`, a JSON beside each, and `best.json`."""
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -36,6 +37,7 @@ def save_video(
     evaluation: Filmed,
     *,
     best: bool,
+    within_s: float = math.inf,
     stop: Callable[[], bool] = lambda: False,
 ) -> Film:
     """Film the first episode into the run; `best` makes it the run's best video.
@@ -50,7 +52,10 @@ def save_video(
         raise CannotRender(f"{config.env.id} cannot be filmed: no episode was written down")
     title = f"{config.env.id} · {config.algo.name} · {evaluation.env_steps:,} env steps"
     actions = list(evaluation.first_actions[place])
-    made = film(config.env, seed, actions, path, title=title, max_s=config.video.max_s, stop=stop)
+    made = film(
+        config.env, seed, actions, path, title=title, max_s=config.video.max_s, within_s=within_s,
+        stop=stop,
+    )  # fmt: skip
     write_json(
         path.with_suffix(".json"),
         {
