@@ -163,7 +163,8 @@ def test_films_are_made_when_asked(make_config, when, films):
 def test_what_a_film_shows_is_saved_before_it_is_made(make_config, monkeypatch, when):
     seen = []
 
-    def save_video(folder, config, evaluation, *, best, stop):
+    def save_video(folder, config, evaluation, *, best, stop, within_s):
+        assert (within_s == 2.0) == (when == "end"), "in so short a run"
         run = Run(folder)
         is_last = evaluation.env_steps == 640
         assert run.info()["status"] == ("finished" if is_last or when == "end" else "running")

@@ -448,6 +448,8 @@ def test_a_film_of_a_long_episode_is_cut(tmp_path):
     assert (beside["cut"], beside["as_evaluated"]) == (True, None)
     whole = film(run.env, 5, actions, tmp_path / "whole.mp4", max_s=(len(actions) + 1) / 50)
     assert not whole.is_cut and whole.score == score
+    late = film(run.env, 5, actions, tmp_path / "late.mp4", within_s=0.0)
+    assert late.is_cut and late.frames == 1 + 25, "the first picture, and the last one held"
 
 
 def test_a_film_ends_at_once_when_asked_to_and_leaves_nothing(tmp_path):
