@@ -275,7 +275,7 @@ def train(
         scorer = make_scorer(config, training.policy, interrupts.stopping)
         stack.enter_context(scorer)
         grade = resume_grade(config.env, config.reward, training.backend.name)
-        restored = restore_training(training, interventions, origin, grade)
+        restored = list(restore_training(training, interventions, origin, grade))
         interrupts.begin()
         run = new_run() if new_run else None
         stack.enter_context(results.outcome(run))
