@@ -32,8 +32,8 @@ def forgets(monkeypatch):
     ("thing", "env_id"),
     [
         (shifted, "tests.envs.spoken:shifted"),
-        (lambda: shifted(), "__main__:Spoken"),
-        (shifted(), "__main__:Spoken"),
+        (lambda: shifted(), "__main__:Spoken()"),
+        (shifted(), "__main__:Spoken()"),
     ],
 )
 def test_class_function_and_instance_train(thing, env_id):
@@ -89,10 +89,19 @@ def test_what_a_script_defines_is_found_by_name(monkeypatch):
     assert python.knows("__main__:Mine")
 
 
+def test_a_function_is_not_mistaken_for_the_class_it_makes(monkeypatch):
+    monkeypatch.setattr(sys.modules["__main__"], "Spoken", Spoken, raising=False)
+    config = spotter.resolve(lambda: shifted()).config
+    assert not python.is_importable(config.env.id)
+    python._given.clear()
+    with pytest.raises(UserError, match="cannot be imported"):
+        spotter.make_env(config)
+
+
 def test_a_script_and_a_notebook_have_no_spec(monkeypatch):
     """There, `find_spec("__main__")` fails."""
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
-    assert spotter.resolve(lambda: shifted()).config.env.id == "__main__:Spoken"
+    assert spotter.resolve(lambda: shifted()).config.env.id == "__main__:Spoken()"
 
 
 class Uncopyable(Spoken):

@@ -31,12 +31,13 @@ def needed(address: str) -> None:
     "address",
     ["CartPole-v1", "Taxi-v4", "Bandit-v0", *(game for game, _, _ in GAMES)],
 )
-def test_gymnasium_checks_it(address):
+def test_gymnasium_checks_it(address, monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     needed(address)
     env = spotter.make_env(address)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it has wrappers
-        check_env(env, skip_render_check=True)
+        check_env(env)
     env.close()
 
 
@@ -58,6 +59,12 @@ def test_render_modes(monkeypatch):
     watched.close()
     with pytest.raises(UserError, match="should be 'rgb_array', 'human' or None, got 'ansi'"):
         spotter.make_env("Taxi-v4", render_mode="ansi")
+
+
+def test_an_environment_that_draws_nothing_says_so():
+    assert spotter.make_env("tests.envs.spoken:Shifted-v0").metadata["render_modes"] == []
+    with pytest.raises(UserError, match="draws no pictures: its render_mode is None"):
+        spotter.make_env("tests.envs.spoken:shifted", render_mode="human")
 
 
 def test_a_mask_that_the_policy_does_not_use_is_not_shown():

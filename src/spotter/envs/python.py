@@ -32,9 +32,9 @@ _given: Final[dict[str, Maker]] = {}
 def offer(thing: Any) -> str:
     """Make a class, a function or an instance known here; returns its `env.id`."""
     if isinstance(thing, gym.Env):
-        env_id, maker = f"{MAIN}:{_class_name(thing)}", _copier(thing)
+        env_id, maker = _own_id(_class_name(thing)), _copier(thing)
     elif callable(thing):
-        env_id, maker = _path(thing) or f"{MAIN}:{_made_name(thing)}", thing
+        env_id, maker = _path(thing) or _own_id(_made_name(thing)), thing
     else:
         raise UserError(
             "an environment is given by its address, a class, a function that makes it or an "
@@ -42,6 +42,11 @@ def offer(thing: Any) -> str:
         )
     _given[env_id] = maker
     return env_id
+
+
+def _own_id(name: str) -> str:
+    """No name that can be imported: a class of that name may be there, and make something else."""
+    return f"{MAIN}:{name}()"
 
 
 def knows(env_id: str) -> bool:

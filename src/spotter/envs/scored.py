@@ -20,6 +20,8 @@ from spotter.envs.slices import Copy
 from spotter.types import UserError
 
 _RENDER_MODES: Final = (None, "rgb_array", "human")
+_FPS: Final = 30
+"""For a window, where the environment does not say."""
 
 
 def make(config: EnvConfig, render_mode: str | None = None) -> Env:
@@ -27,6 +29,13 @@ def make(config: EnvConfig, render_mode: str | None = None) -> Env:
     if render_mode not in _RENDER_MODES:
         raise UserError(f"render_mode should be 'rgb_array', 'human' or None, got {render_mode!r}")
     env = ScoredEnv(Recipe(config, training=False, render=render_mode is not None).build(), config)
+    if render_mode and env.render_mode != "rgb_array":
+        env.close()
+        raise UserError(
+            f"{config.id} draws no pictures: its render_mode is {env.render_mode!r} where "
+            "'rgb_array' was asked for; let its constructor take render_mode and keep it in "
+            "self.render_mode"
+        )
     if render_mode != "human":
         return env
     try:
@@ -45,6 +54,12 @@ class ScoredEnv(gym.Wrapper[Any, Any, Any, Any]):
         self._hides_mask = not config.mask
         # a wrapper may clip or scale them; without one, what `step` returns is exact
         self._changes_rewards = any(not wrapper.train_only for wrapper in config.wrappers)
+        drawn = "rgb_array" in self.env.metadata.get("render_modes", ())
+        self.metadata = {
+            "render_fps": _FPS,
+            **self.env.metadata,
+            "render_modes": ["human", "rgb_array"] if drawn else [],
+        }
         spec = self.env.unwrapped.spec
         self._spec = spec and replace(
             spec,
