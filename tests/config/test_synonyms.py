@@ -59,6 +59,7 @@ MEANT = {
     "anneal_lr=false": "algo.lr=0.001",
     "norm_adv=false": "algo.normalize_advantage=null",
     "norm_adv=true": "algo.normalize_advantage=minibatch",
+    "normalize_advantage=true": "algo.normalize_advantage=minibatch",
     "normalize=true": "policy.normalize_obs=running reward.normalize=true",
     "train_batch_size=4000": "algo.steps=500",
     "eval_freq=1000": "eval.every_steps=8000",
@@ -101,6 +102,12 @@ def test_where_units_differ_the_sentence_says_so():
     assert "a fraction of the rollout" in sentence("num_minibatches=4")
     assert "env.count × algo.steps" in sentence("n_steps=2048")
     assert "env steps, not calls" in sentence("eval_freq=1000")
+
+
+def test_values_follow_the_algorithm():
+    assert "algo.lr={start: 0.0007, end: 0}" in sentence("anneal_lr=true", address="Acrobot-v1:a2c")
+    said = sentence("norm_adv=true", address="CartPole-v1:a2c")
+    assert "did you mean algo.normalize_advantage=true?" in said
 
 
 def test_a_setting_of_another_algorithm_is_no_proposal():

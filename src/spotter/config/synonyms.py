@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from spotter.config.models import AlgoConfig, EnvConfig
 from spotter.config.words import listed
 
 Proposal = dict[str, Any]
@@ -19,7 +20,6 @@ Convert = Callable[[Any, Mapping[str, Any]], Proposal]
 SB3: Final = "SB3"
 CLEANRL: Final = "CleanRL"
 RLLIB: Final = "RLlib"
-_DEFAULT_COUNT: Final = 8
 _ACTIVATIONS: Final = ("tanh", "relu", "elu", "gelu", "silu")
 _POLICY_CLASSES: Final = ("MlpPolicy", "CnnPolicy", "MultiInputPolicy", "MlpLstmPolicy")
 _GROUPS: Final = ("policy_kwargs", "model", "training", "env_runners")
@@ -61,8 +61,10 @@ def _number(value: Any) -> float | None:
 
 
 def _envs(data: Mapping[str, Any]) -> int:
+    """How many there are; 0 if that is not known yet."""
     count = _inside(data, "env", "count")
-    return count if isinstance(count, int) and count > 0 else _DEFAULT_COUNT
+    count = EnvConfig.model_fields["count"].default if count is None else count
+    return count if isinstance(count, int) and count > 0 else 0
 
 
 def _inside(data: Mapping[str, Any], *path: str) -> Any:
@@ -82,7 +84,9 @@ def _rate(value: Any, data: Mapping[str, Any]) -> Proposal:
 def _annealed(value: Any, data: Mapping[str, Any]) -> Proposal:
     rate = _inside(data, "algo", "lr")
     rate = rate.get("start") if isinstance(rate, Mapping) else rate
-    rate = 3e-4 if _number(rate) is None else rate
+    if _number(rate) is None:
+        name = _inside(data, "algo", "name") or "ppo"
+        rate = AlgoConfig.chosen({"name": name}).model_fields["lr"].default.start
     return {"algo.lr": {"start": rate, "end": 0} if value else rate}
 
 
@@ -107,7 +111,8 @@ def _fraction(value: Any, data: Mapping[str, Any]) -> Proposal:
 
 def _steps_of_batch(value: Any, data: Mapping[str, Any]) -> Proposal:
     number = _number(value)
-    return {"algo.steps": max(1, round(number / _envs(data)))} if number else {}
+    envs = _envs(data)
+    return {"algo.steps": max(1, round(number / envs))} if number and envs else {}
 
 
 def _env_steps(setting: str) -> Convert:
@@ -115,7 +120,7 @@ def _env_steps(setting: str) -> Convert:
 
     def convert(value: Any, data: Mapping[str, Any]) -> Proposal:
         number = _number(value)
-        return {setting: int(number * _envs(data))} if number else {}
+        return {setting: int(number * _envs(data))} if number and _envs(data) else {}
 
     return convert
 
@@ -142,14 +147,20 @@ def _nothing(value: Any, data: Mapping[str, Any]) -> Proposal:
     return {}
 
 
+def _advantage(value: Any, data: Mapping[str, Any]) -> Proposal:
+    """PPO says over which samples; A2C has but one minibatch."""
+    wanted = bool(value) and value != "false"
+    if _inside(data, "algo", "name") == "a2c":
+        return {"algo.normalize_advantage": wanted}
+    return {"algo.normalize_advantage": "minibatch" if wanted else None}
+
+
 def _value_clip(value: Any, data: Mapping[str, Any]) -> Proposal:
     clip = _inside(data, "algo", "clip")
     return {"algo.value_clip": (clip if _number(clip) is not None else 0.2) if value else None}
 
 
-_ADVANTAGE: Final = _either(
-    {"algo.normalize_advantage": "minibatch"}, {"algo.normalize_advantage": None}
-)
+_ADVANTAGE: Final = "PPO: minibatch, rollout or null; A2C: true or false"
 _ROLLOUT: Final = "per env in both; a rollout is env.count × algo.steps samples"
 _OFF_POLICY: Final = "a setting of off-policy algorithms; Spotter has a2c, ppo and reinforce"
 _KEPT: Final = "every run keeps its metrics, config and checkpoints in runs/; nothing to switch on"
@@ -216,9 +227,10 @@ SYNONYMS: Final = (
         "norm_adv",
         CLEANRL,
         ("algo.normalize_advantage",),
-        "minibatch, rollout or null here",
         _ADVANTAGE,
+        _advantage,
     ),
+    Synonym("normalize_advantage", SB3, ("algo.normalize_advantage",), _ADVANTAGE, _advantage),
     Synonym(
         "normalize",
         "SB3 Zoo",
