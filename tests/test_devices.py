@@ -21,6 +21,8 @@ HERE = [
     )
     if there
 ]
+NONE = pytest.param("none", marks=pytest.mark.skip(reason="no NVIDIA GPU"))
+DEVICES = HERE or [NONE]
 ALGOS = {
     "ppo": {"name": "ppo", "lr": 1e-2, "steps": 32, "minibatch": 64},
     "a2c": {"name": "a2c", "lr": 1e-2, "steps": 8, "optimizer": "adam"},
@@ -28,7 +30,7 @@ ALGOS = {
 }
 
 
-@pytest.mark.parametrize("device", HERE or [pytest.param("none", marks=pytest.mark.skip)])
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("algo", ALGOS)
 @pytest.mark.parametrize("kind", ["discrete", "multi_discrete", "binary", "box"])
 def test_learns_on_an_accelerator(make_config, device, algo, kind):
@@ -46,7 +48,7 @@ def test_learns_on_an_accelerator(make_config, device, algo, kind):
     assert result.solved, f"score {result.score} of 8"
 
 
-@pytest.mark.parametrize("device", HERE or [pytest.param("none", marks=pytest.mark.skip)])
+@pytest.mark.parametrize("device", DEVICES)
 def test_pixels_and_running_statistics_on_an_accelerator(make_config, device):
     pixels = make_config(
         "tests.learning.envs:Match-v0",
@@ -71,7 +73,7 @@ def test_a_device_that_is_not_there_is_one_sentence(make_config, device):
         train(make_config("CartPole-v1", device=device))
 
 
-@pytest.mark.parametrize("device", HERE or [pytest.param("none", marks=pytest.mark.skip)])
+@pytest.mark.parametrize("device", DEVICES)
 def test_a_run_goes_on_on_an_accelerator(make_config, device):
     """Through a checkpoint; kernels may differ in the last bits, so the weights are compared."""
     config = make_config(
@@ -95,7 +97,7 @@ def test_a_run_goes_on_on_an_accelerator(make_config, device):
             assert torch.allclose(tensor.float(), expected[name].float(), atol=1e-5), name
 
 
-@pytest.mark.parametrize("device", HERE or [pytest.param("none", marks=pytest.mark.skip)])
+@pytest.mark.parametrize("device", DEVICES)
 def test_async_evaluation_beside_an_accelerator(make_config, device):
     config = make_config(
         "CartPole-v1",

@@ -116,7 +116,7 @@ def test_one_interrupt_saves_and_two_leave_at_once(tmp_path):
     interrupt(process)
     process.send_signal(signal.SIGCONT)
     interrupt(process)
-    code, _, err = finish(process, timeout=20)
+    code, _, err = finish(process, timeout=600)
     assert code == 130, err
     assert "Traceback" not in err
     check_whole(run)

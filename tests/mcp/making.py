@@ -70,7 +70,7 @@ class Http:
     @asynccontextmanager
     async def client(self, token: str | None = None):
         headers = {"Authorization": f"Bearer {token or self.token}"}
-        async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+        async with httpx2.AsyncClient(headers=headers, timeout=600) as http:
             transport = streamable_http_client(self.url, http_client=http)
             async with Client(transport, client_info=ME) as client:
                 yield client
@@ -79,7 +79,7 @@ class Http:
         if self.process.poll() is None:
             self.process.terminate()
         try:
-            self.process.communicate(timeout=60)
+            self.process.communicate(timeout=600)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.communicate()

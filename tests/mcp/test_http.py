@@ -39,7 +39,7 @@ def post(server, **headers):
     own = {"authorization": "Bearer a-token-of-mine", **ACCEPT}
     given = {key.replace("_", "-"): value for key, value in headers.items()}
     sent = {key: value for key, value in (own | given).items() if value}
-    return httpx2.post(server.url, json=HELLO, headers=sent, timeout=30)
+    return httpx2.post(server.url, json=HELLO, headers=sent, timeout=600)
 
 
 def test_a_client_with_the_token_is_served(server):
@@ -85,7 +85,7 @@ def test_ctrl_c_ends_it_without_a_word(shelf, gaps):
     try:
         with contextlib.suppress(Exception):  # what the client makes of it
             asyncio.run(scenario())
-        assert server.process.communicate(timeout=60) == ("", "")
+        assert server.process.communicate(timeout=600) == ("", "")
         assert server.process.returncode == (130 if gaps else 0)
     finally:
         server.stop()

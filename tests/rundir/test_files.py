@@ -162,7 +162,7 @@ def test_kill_at_any_moment_tears_nothing(tmp_path):
     for attempt in range(5):
         before = path.stat().st_size
         writer = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)])
-        while path.stat().st_size <= before:
+        while path.stat().st_size <= before or not (tmp_path / "x.json").exists():
             time.sleep(0.01)
         time.sleep(0.05 + 0.037 * attempt)
         writer.kill()

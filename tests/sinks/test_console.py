@@ -287,4 +287,4 @@ def in_a_terminal(*args, interrupt=False):
             interrupt = False
     os.close(ours)
     too_late.cancel()
-    return process.wait(timeout=60), output.decode()
+    return process.wait(timeout=600), output.decode()

@@ -128,7 +128,7 @@ class Server:
         """End it; what it wrote to stderr."""
         self.process.terminate()
         try:
-            return self.process.communicate(timeout=60)[1]
+            return self.process.communicate(timeout=600)[1]
         except subprocess.TimeoutExpired:
             self.process.kill()
             return self.process.communicate()[1]

@@ -23,7 +23,7 @@ def header(message: bytes) -> dict:
 
 async def until(table, kind: str) -> dict:
     while True:
-        found = header(await asyncio.wait_for(table.next(), 60))
+        found = header(await asyncio.wait_for(table.next(), 600))
         if found["kind"] == kind:
             return found
 

@@ -69,7 +69,7 @@ def test_mistakes_are_one_sentence_on_the_page(page, studio, studio_runs):
 def refused(url: str, origin: str | None = None) -> bool:
     try:
         with client.connect(url, origin=origin) as socket:
-            socket.recv(timeout=60)
+            socket.recv(timeout=600)
     except (InvalidStatus, ConnectionClosed):
         return True
     return False

@@ -31,7 +31,7 @@ SOCKET = "/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
 
 def ask(server, path="/", headers=None, method="GET"):
     """Status, headers, body; with exactly these headers, paths unnormalised."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=600)
     try:
         connection.request(method, path, headers=headers or {})
         answer = connection.getresponse()

@@ -1,11 +1,15 @@
 """What every page is given: the door to the runs, the process that computes, the launcher."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from spotter.launch.local import Launcher
 from spotter.launch.worker import Worker
 from spotter.rundir.access import Access
 from spotter.studio.series import Histories
+
+PATIENCE_S: Final = 60.0
+"""How long a page may take to build; on a machine that trains, seconds are nothing unusual."""
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def test_an_emulator_that_never_returns_is_ended(shelf):
     began = time.monotonic()
     with pytest.raises(ConsoleError, match="SIGALRM"):
         console.reset(10**9)  # idle frames: no game ends meanwhile
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 600
     console.close()
 
 

@@ -19,7 +19,7 @@ from spotter.rundir.identity import Info
 from spotter.rundir.view import RunView
 from spotter.studio import compare_charts, groups, theme
 from spotter.studio.compare_rows import Shelf
-from spotter.studio.context import Context
+from spotter.studio.context import PATIENCE_S, Context
 from spotter.studio.groups import Group, Middle
 from spotter.studio.zoom import HINT, Zoom
 from spotter.types import UserError
@@ -35,7 +35,7 @@ CSS: Final = theme.STATIC / "inspector.css"
 def register(context: Context) -> None:
     shelf = Shelf()
 
-    @ui.page("/compare", title="Compare")
+    @ui.page("/compare", title="Compare", response_timeout=PATIENCE_S)
     async def compare(runs: str = "", metric: str = "", middle: str = "median") -> None:
         with theme.frame("Compare"):
             ui.add_css(CSS)

@@ -16,7 +16,7 @@ from spotter.rundir import checkpoints
 from spotter.rundir.access import is_name
 from spotter.rundir.run import Run
 from spotter.studio import theme
-from spotter.studio.context import Context
+from spotter.studio.context import PATIENCE_S, Context
 from spotter.types import UserError
 
 _SIZES: Final = {
@@ -28,7 +28,7 @@ _MOST_LETTERS: Final = 80
 
 
 def register(context: Context) -> None:
-    @ui.page("/film", title="Film")
+    @ui.page("/film", title="Film", response_timeout=PATIENCE_S)
     async def film(run: str = "") -> None:
         with theme.frame("Film"):
             theme.heading("Film", 1)

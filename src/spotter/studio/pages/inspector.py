@@ -21,7 +21,7 @@ from spotter.launch.worker import WorkerError
 from spotter.rundir import checkpoints
 from spotter.rundir.run import Run
 from spotter.studio import theme, viewer, viewer_audit, viewer_review, viewer_routes
-from spotter.studio.context import Context
+from spotter.studio.context import PATIENCE_S, Context
 from spotter.traces import format as traces
 from spotter.types import UserError
 
@@ -62,7 +62,7 @@ def register(context: Context) -> None:
     shelf = viewer.Shelf(context.run_of)
     viewer_routes.register(shelf)
 
-    @ui.page("/inspect", title="Inspector")
+    @ui.page("/inspect", title="Inspector", response_timeout=PATIENCE_S)
     async def inspect(
         run: str = "", episode: str = "", step: str = "0", checkpoint: str = ""
     ) -> None:

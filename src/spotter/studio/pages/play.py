@@ -19,7 +19,7 @@ from spotter.plugins import did_you_mean
 from spotter.rundir import checkpoints
 from spotter.studio import theme, viewer
 from spotter.studio.arena import Arena
-from spotter.studio.context import Context
+from spotter.studio.context import PATIENCE_S, Context
 from spotter.traces import format as traces
 from spotter.types import UserError
 
@@ -52,7 +52,7 @@ def register(context: Context) -> None:
     async def talk(socket: WebSocket, name: str) -> None:
         await arena.serve(socket, name)
 
-    @ui.page("/play", title="Play")
+    @ui.page("/play", title="Play", response_timeout=PATIENCE_S)
     async def play(
         run: str = "",
         recipe: str = "",

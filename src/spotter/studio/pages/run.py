@@ -14,7 +14,7 @@ from spotter.rundir.report import write_report
 from spotter.rundir.run import Run
 from spotter.studio import charts, starting, theme, told, zoom
 from spotter.studio.charts import Chart, Mark, View
-from spotter.studio.context import Context
+from spotter.studio.context import PATIENCE_S, Context
 from spotter.studio.head import Head
 from spotter.studio.panels import PANELS, plain
 from spotter.studio.series import AXES
@@ -260,7 +260,7 @@ def _is_old(run: Run) -> bool:
 def register(context: Context) -> None:
     """Declare `/run/{id}` and `/report/{id}`."""
 
-    @ui.page("/run/{id}")
+    @ui.page("/run/{id}", response_timeout=PATIENCE_S)
     async def show(id: str) -> None:
         with theme.frame(id[:40]):
             try:

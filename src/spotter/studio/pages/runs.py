@@ -14,7 +14,7 @@ from spotter.rundir.identity import Info
 from spotter.rundir.judged import judged
 from spotter.rundir.run import Run
 from spotter.studio import starting, theme, told
-from spotter.studio.context import Context
+from spotter.studio.context import PATIENCE_S, Context
 from spotter.studio.series import sparkline
 from spotter.types import UserError
 
@@ -259,7 +259,7 @@ def register(context: Context) -> None:
     """Declare `/`."""
     board = Board(context)
 
-    @ui.page("/")
+    @ui.page("/", response_timeout=PATIENCE_S)
     async def show() -> None:
         with theme.frame("Runs"):
             page = _Page(context, board)
