@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,7 @@ def test_an_unknown_topic_names_the_nearest(spotter, topic, hint):
     assert ran.err == f"spotter: there is no help on '{topic}'{hint}\n"
 
 
+@cache
 def _texts(path: Path) -> list[str]:
     """Texts in a file that a user may see: not docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
