@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import asdict, dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any, Self
 
@@ -32,6 +33,7 @@ from spotter.cadence import Cadence
 from spotter.checkpoint import Keeper
 from spotter.collector import Collector
 from spotter.config import RunConfig
+from spotter.config.advice import fitting
 from spotter.display.words import count, duration, plus_minus
 from spotter.envs.base import threshold
 from spotter.envs.grade import Grade
@@ -285,7 +287,8 @@ def train(
         phases = Phases(run)
         start = _start(training, catalogue, run, grade, phases)
         facts = summary.facts(training, start.threshold, fresh=not isinstance(origin, Fork))
-        watcher = Watcher(facts, catalogue, config.alerts.ignore)
+        advise = partial(fitting, config)
+        watcher = Watcher(facts, catalogue, config.alerts.ignore, advise)
         recorder = stack.enter_context(Recorder(start, sinks, watcher))
         training.listen(recorder.note)
         if sys.stdout.isatty():  # elsewhere a note would print from within a signal handler

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from spotter.doctor.advice import fitting
+from spotter.config.advice import fitting
 from spotter.doctor.case import Case
 from spotter.doctor.changes import checked
 from spotter.doctor.run import as_data, as_text, diagnose
@@ -172,7 +172,7 @@ def test_not_where_they_are_normalised(made, setting):
     ],
 )  # fmt: skip
 def test_what_is_so_already_is_not_advised(made, text, expected):
-    assert fitting(Case(RunView(made("healthy-cartpole"))), text) == expected
+    assert fitting(Case(RunView(made("healthy-cartpole"))).config, text) == expected
 
 
 def test_a_change_holds_nothing_that_is_so_already(made):

@@ -12,16 +12,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from spotter.config import RunConfig, validate
+from spotter.config import RunConfig, advice, validate
 from spotter.config.foreign import check_names
 from spotter.doctor.recipe import NONE, Recipe, beside
-from spotter.doctor.stretch import is_constant, mean, median, stretch
+from spotter.doctor.stretch import is_constant, mean, median, parts, stretch
 from spotter.metrics.rules import IDS
 from spotter.rundir import trained
 from spotter.rundir.alerts import Alert
 from spotter.rundir.history import Doubles
 from spotter.rundir.view import RunView
-from spotter.schedules import Schedule
 from spotter.types import UserError
 
 WELL: Final = 0.9
@@ -96,19 +95,11 @@ class Case:
 
         The config has the last word on names: `algo.lambda`, not `lambda_`.
         """
-        node: Any = self.settings
-        for part in path.split("."):
-            node = node.get(part) if isinstance(node, Mapping) else None
-        return _largest(node)
+        return advice.value_of(self.settings, path)
 
     def knows(self, path: str) -> bool:
         """Whether its config has a setting of that dotted name, if only as null."""
-        node: Any = self.settings
-        for part in path.split("."):
-            if not isinstance(node, Mapping) or part not in node:
-                return False
-            node = node[part]
-        return True
+        return advice.knows(self.settings, path)
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -210,18 +201,19 @@ class Case:
 
     def early(self, key: str) -> float:
         """Mean over the first quarter."""
-        return mean(stretch(self.values(key), 0.0, 0.25))
+        return mean(self.part(key, 0.0, 0.25))
 
     def late(self, key: str) -> float:
         """Median over the last quarter."""
-        return median(stretch(self.values(key), 0.75, 1.0))
+        return median(self.part(key, 0.75, 1.0))
+
+    def part(self, key: str, begin: float, end: float) -> Doubles:
+        """Values between two shares of the run's env steps."""
+        return stretch(self.history.curve(key), begin, end)
 
     def highest(self, key: str) -> float:
         """The largest mean over a tenth of the run."""
-        values = self.values(key)
-        if not len(values):
-            return math.nan
-        return max(float(np.mean(part)) for part in np.array_split(values, min(10, len(values))))
+        return max(map(mean, parts(self.history.curve(key), 10)), default=math.nan)
 
     @property
     def env_steps(self) -> int:
@@ -242,12 +234,12 @@ class Case:
     @property
     def start(self) -> float:
         """Mean training score of the first tenth."""
-        return mean(stretch(self.values("train/score"), 0.0, 0.1))
+        return mean(self.part("train/score", 0.0, 0.1))
 
     @property
     def last(self) -> float:
         """Mean training score of the last tenth."""
-        return mean(stretch(self.values("train/score"), 0.9, 1.0))
+        return mean(self.part("train/score", 0.9, 1.0))
 
     @property
     def best(self) -> float:
@@ -283,18 +275,17 @@ class Case:
     @cached_property
     def spread(self) -> float:
         """How much the training score wobbles from row to row, its drift taken out."""
-        y = self.values("train/score")
-        if len(y) < FEWEST_ROWS:
+        curve = self.history.curve("train/score")
+        if len(curve[1]) < FEWEST_ROWS:
             return math.nan
-        return max(float(np.std(part)) for part in np.array_split(y, 4))
+        return max(float(np.std(part)) for part in parts(curve, 4))
 
     @cached_property
     def gain(self) -> float:
         """How much better the last quarter of the training scores is than the one before."""
-        y = self.values("train/score")
-        if len(y) < FEWEST_ROWS:
+        if len(self.values("train/score")) < FEWEST_ROWS:
             return 0.0
-        return mean(stretch(y, 0.75, 1.0)) - mean(stretch(y, 0.5, 0.75))
+        return mean(self.part("train/score", 0.75, 1.0)) - mean(self.part("train/score", 0.5, 0.75))
 
     @cached_property
     def rising(self) -> bool:
@@ -327,9 +318,3 @@ class Case:
         total = sum(spent.values())
         shares = {part: seconds / total for part, seconds in spent.items() if total and seconds}
         return dict(sorted(shares.items(), key=lambda item: -item[1]))
-
-
-def _largest(node: Any) -> Any:
-    if isinstance(node, Mapping) and {"start", "points"} & set(node):
-        return max(Schedule.model_validate(node).values())
-    return node

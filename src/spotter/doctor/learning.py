@@ -217,18 +217,29 @@ def gamma_too_low(case: Case) -> Found | None:
 
 
 def gamma_too_high(case: Case) -> Found | None:
-    """Long returns are noise where the critic cannot explain them."""
+    """Long returns are noise where the critic cannot explain them, or where they never settle."""
     gamma, explained = case.number("algo.gamma"), case.late("value/explained_variance")
     length = case.late("train/length")
     horizon = math.inf if gamma >= 1 else 1 / (1 - gamma)
-    if not (horizon > 10 * length or gamma >= 1) or not explained < 0.2 or length < 20:
+    if not (horizon > 10 * length or gamma >= 1) or length < 20:
+        return None
+    if not explained < 0.2 and not _returns_run_away(case):
         return None
     return Found(
         "Returns reach further ahead than the critic can predict, so advantages are mostly noise.",
         (f"algo.gamma={gamma:g}, value/explained_variance {explained:.2g} at the end",
+         f"return/mean {case.early('return/mean'):.3g} in the first quarter, "
+         f"{case.late('return/mean'):.3g} in the last",
          f"episodes last {length:,.0f} steps"),
         (to("algo.gamma", 0.99),),
     )  # fmt: skip
+
+
+def _returns_run_away(case: Case) -> bool:
+    """Values are bootstrapped where a time limit cuts an episode: if it cuts them all and nothing
+    is discounted, every target adds to the last one, and there is none they could settle at."""
+    begin, end = abs(case.early("return/mean")), abs(case.late("return/mean"))
+    return case.late("train/truncated") > 0.9 and end > 2 * begin
 
 
 def batch_too_small(case: Case) -> Found | None:

@@ -17,6 +17,8 @@ from spotter.metrics.thresholds import LOOPING
 _CEILING_EVALUATIONS = 3
 _LONGEST_BUDGET = 10
 _MUCH_LOST = 0.1
+_LATE = 0.5
+"""Share of a run after which the first success comes late."""
 
 
 def crashed(case: Case) -> Found | None:
@@ -182,17 +184,21 @@ def unreachable_threshold(case: Case) -> Found | None:
 
 
 def reward_never_found(case: Case) -> Found | None:
-    """The scene moves, but every episode pays the same: no action has ever made a difference."""
+    """The scene moves, but every episode pays the same: no action has ever made a difference, or
+    it took most of the run until one did."""
     scores, last = case.values("train/score"), case.values("train/score_last")
-    quarter = max(1, len(scores) // 4)
-    stuck = min(len(scores), len(last)) >= 8 and bool(
-        np.ptp(scores[-quarter:]) <= 0.02 * max(1.0, abs(float(scores[-1])))
-        and np.ptp(last[-quarter:]) == 0
+    stuck = min(len(scores), len(last)) >= FEWEST_ROWS and bool(
+        np.ptp(case.part("train/score_last", 0.75, 1.0)) == 0
+        and abs(scores[-1] - last[-1]) <= 0.02 * max(1.0, abs(float(last[-1])))
     )
-    pays = case.late("rollout/reward_mean") <= 0
-    if not (case.constant or (stuck and pays)) or case.highest("obs/std") <= 1e-9:
+    unpaid = case.late("rollout/reward_mean") <= 0
+    found_after = _share_at_floor(case)
+    late = found_after >= _LATE and not case.rising
+    if not (case.constant or (unpaid and (stuck or late))) or case.highest("obs/std") <= 1e-9:
         return None
     since = "in all of the run" if case.constant else "in the last quarter"
+    if late and not case.constant and not stuck:
+        since = f"in the first {found_after:.0%} of the run"
     signals = case.setting("reward.signals")
     change = more_entropy(case)
     if "reward.signals" in case.recipe.overridden:
@@ -200,12 +206,23 @@ def reward_never_found(case: Case) -> Found | None:
     elif case.countable and not signals:
         change = "reward.signals=[{name: novelty, source: state_count, weight: 1.0}]"
     return Found(
-        "Every episode pays the same: exploration never finds what the reward is for.",
-        (f"every episode scored {float(scores[-1]):.4g} {since} "
+        "Every episode pays the same: exploration never finds what the reward is for."
+        if case.constant or stuck
+        else "Most episodes pay the same: exploration finds too late what the reward is for.",
+        (f"every episode scored {float(scores[0 if late else -1]):.4g} {since} "
          f"(train/length {case.late('train/length'):g})",
          f"policy/entropy {case.late('policy/entropy'):.2g} nats at the end"),
         (change,),
     )  # fmt: skip
+
+
+def _share_at_floor(case: Case) -> float:
+    """Share of the env steps before a training score left the one it began with."""
+    steps, scores = case.history.curve("train/score")
+    if len(scores) < FEWEST_ROWS:
+        return 0.0
+    away = np.flatnonzero(np.abs(scores - scores[0]) > 0.005 * max(1.0, abs(float(scores[0]))))
+    return float(steps[away[0]] / steps[-1]) if len(away) else 1.0
 
 
 def eval_below_train(case: Case) -> Found | None:

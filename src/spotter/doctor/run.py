@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeVar
 
 from spotter.config import changed
+from spotter.config.advice import fitting
 from spotter.display.words import count, number, plural, share
 from spotter.doctor import changes
-from spotter.doctor.advice import fitting
 from spotter.doctor.case import FEWEST_ROWS, Case
 from spotter.doctor.found import About, Found, Level
 from spotter.doctor.outcome import overridden
@@ -215,9 +215,13 @@ def _problem(case: Case, rule: Rule, seen: Found, also: Sequence[str]) -> Proble
             *_explains(also),
         ),
         overrides,
-        fitting(case, seen.then or rule.then),
+        _fitting(case, seen.then or rule.then),
         rule.about,
     )
+
+
+def _fitting(case: Case, text: str) -> str:
+    return text if case.config is None else fitting(case.config, text)
 
 
 def _settled(case: Case, overrides: Sequence[str]) -> tuple[str, ...]:
@@ -285,7 +289,7 @@ def _from_alert(case: Case, alert: Alert, also: Sequence[str]) -> Problem:
             *_explains(also),
         ),
         changes.checked(case, _settled(case, change or ())),
-        fitting(case, f"{alert.advice[:1].upper()}{alert.advice[1:]}."),
+        _fitting(case, f"{alert.advice[:1].upper()}{alert.advice[1:]}."),
         about,
     )
 

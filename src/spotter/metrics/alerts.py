@@ -4,8 +4,8 @@ The rules are in rules.py, how each looks at the numbers in judges.py, what they
 evidence.py.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from spotter.metrics.evidence import Clock, Evidence
@@ -120,10 +120,17 @@ class _Watch:
 class Watcher:
     """Looks at every row of a run; keeps what it needs to remember, and counts."""
 
-    def __init__(self, facts: Facts, catalogue: Catalogue, ignore: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        catalogue: Catalogue,
+        ignore: Collection[str] = (),
+        advise: Callable[[str], str] = str,
+    ) -> None:
+        """`advise` leaves out of an advice what the run's config has no use for."""
         self._evidence = Evidence(facts, catalogue)
         self._watches = [
-            _Watch(rule)
+            _Watch(replace(rule, advice=advise(rule.advice) or f"{HELP} alerts.{rule.id}"))
             for rule in sorted(RULES, key=lambda rule: rule.id)
             if rule.id not in ignore and rule.applies(facts)
         ]
