@@ -72,5 +72,5 @@ def test_it_can_be_read_by_people_and_programs(name, tmp_path):
     assert [entry["id"] for entry in data["problems"]] == [one.id for one in diagnosis.problems]
     assert data["healthy"] is diagnosis.healthy
     for problem in diagnosis.problems:
-        assert f"[{problem.id}]" in text and problem.link.endswith(f"#{problem.id}")
+        assert f"[{problem.id}]" in text and problem.link.endswith(f".{problem.id}")
     assert abs(sum(data["times"].values()) - 1) < 1e-6 or not data["times"]
