@@ -287,8 +287,7 @@ def train(
         phases = Phases(run)
         start = _start(training, catalogue, run, grade, phases)
         facts = summary.facts(training, start.threshold, fresh=not isinstance(origin, Fork))
-        advise = partial(fitting, config)
-        watcher = Watcher(facts, catalogue, config.alerts.ignore, advise)
+        watcher = Watcher(facts, catalogue, config.alerts.ignore, partial(fitting, config))
         recorder = stack.enter_context(Recorder(start, sinks, watcher))
         training.listen(recorder.note)
         if sys.stdout.isatty():  # elsewhere a note would print from within a signal handler
