@@ -111,6 +111,8 @@ def test_a_resumed_run_is_ones_own(spotter, foreign):
 def test_from_python(foreign):
     with pytest.raises(ValueError, match="was not trained here"):
         package.load("@last")
+    with pytest.raises(ValueError, match="was not trained here"):
+        package.make_env("@last")
     assert package.load("@last", trust=True)
 
 
@@ -130,4 +132,4 @@ def test_show_and_queries_tell_it(spotter, foreign):
     shown = spotter("show", "@last").out
     assert "not trained here; names env.family=evil_family.module" in " ".join(shown.split())
     assert foreign.id in spotter("runs", "foreign=true").out
-    assert spotter("runs", "foreign=false").code != 0
+    assert spotter("runs", "foreign=false").out == ""

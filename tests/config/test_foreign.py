@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from spotter.config.foreign import check_id, check_names, is_recipe
+from spotter.config.foreign import check_id, check_names, is_recipe, outside
 from spotter.types import UserError
 
 OWN = {
@@ -65,3 +65,9 @@ def test_plain_ids():
     check_id("env", "MinAtar/Breakout")
     with pytest.raises(UserError, match="is not the plain id"):
         check_id("env", "a:b")
+
+
+def test_what_the_family_python_would_call_is_outside():
+    env = {"id": "spotter.testing.families:check_family", "family": "python"}
+    assert outside({"env": env}) == {"env.id": env["id"]}
+    assert outside({"env": {**env, "family": "gymnasium"}}) == {}

@@ -40,7 +40,9 @@ def outside(data: Mapping[str, Any], files: bool = True) -> dict[str, str]:
         if isinstance(name, str) and "." in name and name not in plugins.names(kind)
     }
     id = tree.value_at(data, ("env", "id"))
-    if isinstance(id, str) and ":" in id and not id.startswith(_TESTING):
+    # of the family python, an id calls whatever a module holds
+    is_called = tree.value_at(data, ("env", "family")) == "python"
+    if isinstance(id, str) and ":" in id and (is_called or not id.startswith(_TESTING)):
         found["env.id"] = id
     for path, text in texts(data) if files else ():
         if text and (path[:2] in OPENS_FILES or may_name_file(path, text)):
