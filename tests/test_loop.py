@@ -11,7 +11,8 @@ import pytest
 from spotter import checkpoint
 from spotter.evaluate import Evaluator, play_again
 from spotter.origins import fork, resume
-from spotter.rundir import identity
+from spotter.rundir import identity, process
+from spotter.rundir.archive import export_run
 from spotter.rundir.run import Run, all_runs, select
 from spotter.selection import read_candidate
 from spotter.training import train
@@ -168,7 +169,9 @@ def test_what_a_film_shows_is_saved_before_it_is_made(make_config, monkeypatch, 
         run = Run(folder)
         is_last = evaluation.env_steps == 640
         assert run.info()["status"] == ("finished" if is_last or when == "end" else "running")
-        assert run.trainer(), "nobody else may go on with it meanwhile"
+        over = is_last or when == "end"
+        assert (run.trainer() is None) is over, "at the end a resume may take it"
+        assert ("filmed" if over else "trained") in run.in_use()
         latest = checkpoint.read(checkpoint.find_in(run, "@latest"))
         assert latest.env_steps == (640 if when == "end" else evaluation.env_steps)
         seen.append(evaluation.env_steps)
@@ -412,3 +415,57 @@ def test_a_killed_resume_of_a_solved_run_is_still_solved(make_config):
     with pytest.raises(MemoryError):
         train(origin.config, [Dies()], lambda: origin.take_up([], ""), origin)
     assert (run.info()["status"], run.info()["solved"]) == ("failed", True)
+
+
+TAKE = """
+import sys
+from spotter.rundir import lock
+from spotter.rundir.run import Run
+run = Run(__import__("pathlib").Path(sys.argv[1]))
+lock.take(run.folder, run.info())
+print("taken", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_last_film_gives_way_to_a_resume(make_config, monkeypatch):
+    """Another process takes the run while it is filmed; nothing more is written into it then."""
+    seen = {}
+
+    def files(run):
+        return {path.name: path.read_bytes() for path in run.folder.glob("*.*")}
+
+    def save_video(folder, config, evaluation, *, best, stop, within_s):
+        run, pipe = Run(folder), subprocess.PIPE
+        words = [sys.executable, "-c", TAKE, str(folder)]
+        assert not stop() and run.info()["phase"] == "filming"
+        seen["other"] = subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True)
+        assert seen["other"].stdout.readline() == "taken\n"
+        seen["files"] = files(run)
+        stop()
+        raise AssertionError("it noticed")
+
+    monkeypatch.setattr("spotter.video.save_video", save_video)
+    try:
+        ran(make_config, eval={"episodes": 2}, video={"when": "end"})
+        run = select("@last")
+        assert files(run) == seen["files"], "nor is a report written"
+        assert run.info()["status"] == "finished"
+        assert [event["event"] for event in run.events()][-2:] == ["alerts", "end"]
+        assert run.trainer() == f"process {seen['other'].pid} on {process.host()}"
+    finally:
+        seen["other"].communicate("")
+
+
+def test_a_run_that_is_filmed_is_not_exported(make_config, monkeypatch, tmp_path):
+    told = []
+
+    def save_video(folder, config, evaluation, *, best, stop, within_s):
+        with pytest.raises(UserError) as refused:
+            export_run(Run(folder), tmp_path / "a.zip")
+        told.append(str(refused.value))
+        raise FilmStopped
+
+    monkeypatch.setattr("spotter.video.save_video", save_video)
+    ran(make_config, eval={"episodes": 2}, video={"when": "end"})
+    assert "is being filmed by process" in told[0]

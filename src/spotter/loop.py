@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from spotter import blackbox, diagnosis, results
 from spotter.cadence import Cadence, Plan, Seen, upgraded
 from spotter.checkpoint import Contents, Keeper
+from spotter.filming import Films
 from spotter.interrupts import Interrupts
 from spotter.interventions import Deed, Interventions, changed
 from spotter.phases import Phases
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 
 _TEST_S: Final = 60.0
 """How long the last test may take at least, once the budget of minutes is spent."""
-
-_FILM_S: Final = 2.0
-_FILM_SHARE: Final = 0.02
-"""How long making the film at the end may take: the larger of seconds and share of the run."""
 
 Reason = Literal["solved", "budget", "interrupted", "terminated", "hangup", "alert"]
 
@@ -65,9 +61,12 @@ class Loop:
     _tested: Candidate | None = None
     """The same, for the final test."""
     _best: Evaluation | None = None
-    _can_film: bool = True
-    _unfilmed: list[tuple[Evaluation, bool]] = field(default_factory=list)
+    _films: Films = field(init=False)
     _saved_at: float = field(default_factory=monotonic)
+
+    def __post_init__(self) -> None:
+        around = self.recorder, self.phases, self.interrupts
+        self._films = Films(self.run, self.training.config, *around)
 
     @property
     def solved(self) -> bool:
@@ -146,7 +145,7 @@ class Loop:
         self._write_results()
         self.reason = self.reason or self.interrupts.requested
         if self.reason is None and not self._is_spent():  # else after the end is written
-            self._film_waiting()
+            self._films.make()
 
     def _evaluate(self, env_steps: int) -> bool:
         """Take up the deferred result, have the present weights scored; False on a stop."""
@@ -198,17 +197,12 @@ class Loop:
                 self._best = candidate.evaluation or candidate.test
             if self.run and self.keeper:
                 results.write(self.run, self.keeper, scored, late=self.scorer.deferred)
-            self._film_if_due(scored)
+            self._films.add_if_due(scored)
         tested, self._tested = self._tested, None
         if tested:
             self._best = self._best or tested.test
             if self.run and self.keeper:
                 results.write_best(self.run, self.keeper, tested)
-
-    def _film_if_due(self, scored: Scored) -> None:
-        when, evaluation = self.training.config.video.when, scored.candidate.evaluation
-        if evaluation and (when == "eval" or (when == "best" and scored.is_best)):
-            self._unfilmed.append((evaluation, scored.is_best))
 
     def _final_test(self) -> bool:
         """The last weights are candidates as well; the best of all is tested. False on a stop."""
@@ -343,53 +337,7 @@ class Loop:
 
     def film(self) -> None:
         """What is left to film at the end; the run is saved and its end is written before."""
-        if self.training.config.video.when == "end" and self._best:
-            self._unfilmed.append((self._best, True))
-        self.phases.current = ""
-        self._film_waiting()
-
-    def _film_waiting(self) -> None:
-        for evaluation, is_best in self._unfilmed:
-            if not self.interrupts.stopping():
-                self._film(evaluation, is_best)
-        self._unfilmed.clear()
-
-    def _film(self, evaluation: Evaluation, is_best: bool) -> None:
-        if self.run is None or not self._can_film:
-            return
-        # the encoder is loaded when needed
-        from spotter.video import CannotRender, FilmStopped, save_video
-
-        config, stop = self.training.config, self.interrupts.stopping
-        try:
-            with self.phases.during("filming", "filming an episode"):
-                film = save_video(
-                    self.run.folder, config, evaluation, best=is_best, stop=stop,
-                    within_s=self._film_s(),
-                )  # fmt: skip
-        except CannotRender as error:
-            self._can_film = False
-            self.recorder.note(f"no videos: {error}")
-            return
-        except FilmStopped:
-            self.recorder.note("the video was not finished: asked to stop")
-            return
-        if film.is_cut:
-            self.recorder.note(
-                f"the video shows the first {film.seconds:.0f} s; `spotter film` makes a longer one"
-            )
-        elif film.score not in evaluation.scores:
-            self.recorder.note(
-                f"the video shows a score of {film.score:g}, which is none of the evaluation's: "
-                "this environment does not repeat itself under one seed"
-            )
-        data = {"file": film.path.name, "score": film.score, "best": is_best}
-        self.recorder.event("video", data | {"env_steps": evaluation.env_steps})
-
-    def _film_s(self) -> float:
-        """A film nobody asked for takes little beside the run itself."""
-        is_default = self.training.config.video.when == "end"
-        return max(_FILM_S, _FILM_SHARE * self.recorder.elapsed_s) if is_default else math.inf
+        self._films.make_last(self._best)
 
 
 def _rollout_table(training: Training, row: Mapping[str, Any]) -> str:

@@ -107,11 +107,14 @@ class Recorder:
         sinks: Sequence[Sink],
         watcher: Watcher | None = None,
         clock: Callable[[], float] = perf_counter,
+        of_run: Sequence[Sink] = (),
     ) -> None:
         self._config = start.config
         self._catalogue = start.catalogue
         self._threshold = start.threshold
-        self._sinks = sinks
+        self._sinks = [*sinks, *of_run]
+        self._of_run = of_run
+        """Those that write into the run's folder."""
         self._watcher = watcher
         self._clock = clock
         self._recent: deque[Episode] = deque(maxlen=_WINDOW)
@@ -326,6 +329,12 @@ class Recorder:
         due = left // every if every else 0
         waits = due if config.mode == "inline" else 0
         return (waits + 1) * self._evaluating_s / self._evaluations
+
+    def end_run(self) -> None:
+        """The files of the run are complete; what is said from now on is for the others."""
+        self._sinks = [sink for sink in self._sinks if sink not in self._of_run]
+        for sink in self._of_run:
+            sink.close(self.ending)
 
     def close(self) -> None:
         for sink in self._sinks:

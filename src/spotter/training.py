@@ -283,12 +283,12 @@ def train(
         stack.enter_context(results.outcome(run))
         if run:
             run.update(resume_grade=asdict(grade))
-            sinks = [*sinks, Jsonl(run), Log(run)]
         phases = Phases(run)
         start = _start(training, catalogue, run, grade, phases)
         facts = summary.facts(training, start.threshold, fresh=not isinstance(origin, Fork))
         watcher = Watcher(facts, catalogue, config.alerts.ignore, partial(fitting, config))
-        recorder = stack.enter_context(Recorder(start, sinks, watcher))
+        of_run: list[Sink] = [Jsonl(run), Log(run)] if run else []
+        recorder = stack.enter_context(Recorder(start, sinks, watcher, of_run=of_run))
         training.listen(recorder.note)
         if sys.stdout.isatty():  # elsewhere a note would print from within a signal handler
             interrupts.on_request = recorder.note
@@ -305,8 +305,8 @@ def train(
         result = _result(loop, perf_counter() - began)
         if run:
             _write_end(run, loop, ending)
+            at_last.callback(_write_report, run)  # when the last film is made
             loop.film()
-            at_last.callback(write_report, run)  # when every sink has written its end
     return result
 
 
@@ -362,6 +362,13 @@ def _write_end(run: Run, loop: Loop, ending: Ending) -> None:
         last_score=ending.last.mean if ending.last else None,
         train_steps_to_threshold=loop.recorder.train_steps_to_threshold,
     )
+    loop.recorder.end_run()
+
+
+def _write_report(run: Run) -> None:
+    """Whoever has taken the run over meanwhile writes its own."""
+    if run.trainer() is None:
+        write_report(run)
 
 
 def _result(loop: Loop, seconds: float) -> Result:

@@ -14,7 +14,7 @@ LAYERS = {
     4: "algos",
     5: "recorder checkpoint evaluate selection scoring cadence origins interventions blackbox "
     "sinks display rundir video results phases",
-    6: "training gather loop restore summary unused",
+    6: "training gather loop filming restore summary unused",
     7: "verify bench doctor digest review sweeps launch hub traces",
     8: "cli api studio mcp",
 }

@@ -98,9 +98,8 @@ def _refuse_to_delete(run: "Run") -> None:
 
     if run.folder.parent.resolve() != home().resolve():
         raise UserError(f"{run.folder} is not in {home()}; only runs in there are deleted")
-    trainer = run.trainer()
-    if trainer:
-        raise UserError(f"run {run.id} is being trained by {trainer}; stop it first")
+    if used := run.in_use():
+        raise UserError(f"run {run.id} {used}; stop it first")
 
 
 def _forks(doomed: set[str]) -> list[tuple[str, str]]:

@@ -47,9 +47,8 @@ _DAMAGED: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError
 
 def export_run(run: Run, path: Path) -> list[str]:
     """Write the archive; returns what was left out because it is no part of a run."""
-    trainer = run.trainer()
-    if trainer:
-        raise UserError(f"run {run.id} is being trained by {trainer}; export it when it has ended")
+    if used := run.in_use():
+        raise UserError(f"run {run.id} {used}; export it when that has ended")
     if path.exists():
         raise UserError(f"{path} exists already; remove it or choose another name")
     if not path.parent.is_dir():

@@ -10,13 +10,13 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import time
 from typing import Any, Final
 
 from spotter.rundir import process
-from spotter.rundir.files import cannot_write, read_json
+from spotter.rundir.files import cannot_write, read_json, write_json
 from spotter.rundir.identity import SILENT_AFTER_S, age_s, now
 from spotter.types import UserError
 
@@ -33,6 +33,8 @@ class Holder:
     pid: int
     start: str
     time: str
+    yields: bool = False
+    """It only films what it trained: another process may take the run."""
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}" if self.pid else "another process"
@@ -52,6 +54,10 @@ class Holder:
         return bool(self.start and start and self.start != start)
 
 
+class TakenOverError(UserError):
+    """Another process holds the run now."""
+
+
 def take(folder: Path, info: Mapping[str, Any]) -> None:
     """Hold the run from now on; `UserError` if another living process does."""
     for _ in range(_ATTEMPTS):
@@ -60,7 +66,7 @@ def take(folder: Path, info: Mapping[str, Any]) -> None:
             holder = _of_old_format(info)
         if number and holder and holder.is_me:
             return
-        if holder and not holder.is_me and holder.lives(info["heartbeat"]):
+        if holder and not holder.is_me and not holder.yields and holder.lives(info["heartbeat"]):
             raise UserError(_in_use(folder, holder))
         if _make(folder, number + 1):
             return
@@ -71,7 +77,14 @@ def check(folder: Path) -> None:
     """A process that slept while another took its run over must not write any more."""
     _, holder = _top(folder)
     if holder and not holder.is_me:
-        raise UserError(f"run {folder.name} was taken over by {holder}")
+        raise TakenOverError(f"run {folder.name} was taken over by {holder}")
+
+
+def yield_to_others(folder: Path) -> None:
+    """Everything is written: whoever wants to train the run may take it from this process."""
+    number, holder = _top(folder)
+    if holder and holder.is_me:
+        write_json(folder / f"trainer-{number}.lock", asdict(replace(holder, yields=True)))
 
 
 def release(folder: Path) -> None:
@@ -84,7 +97,7 @@ def release(folder: Path) -> None:
 
 
 def living_holder(folder: Path, info: Mapping[str, Any]) -> Holder | None:
-    """Who trains the run right now, this process included."""
+    """Who trains or films the run right now, this process included."""
     number, holder = _top(folder)
     if number == 0:
         holder = _of_old_format(info)

@@ -267,6 +267,14 @@ class Run:
         now = identity.now()
         self.update(status=status, reason=reason, phase="", heartbeat=now, ended=now, **fields)
 
+    def yield_to_others(self) -> None:
+        """From now on a resume may take the run from this process, which only films it."""
+        lock.yield_to_others(self.folder)
+
+    def check_mine(self) -> None:
+        """`lock.TakenOverError` if another process has taken the run."""
+        lock.check(self.folder)
+
     def release(self) -> None:
         lock.release(self.folder)
         _last_written.pop(self.folder, None)
@@ -305,8 +313,18 @@ class Run:
 
     def trainer(self) -> str | None:
         """The living process that trains it, in words."""
-        holder = lock.living_holder(self.folder, identity.read(self.folder))
-        return str(holder) if holder else None
+        holder = self._holder()
+        return str(holder) if holder and not holder.yields else None
+
+    def in_use(self) -> str | None:
+        """What a living process does with it: `is being trained by process 7 on host`."""
+        holder = self._holder()
+        if holder is None:
+            return None
+        return f"is being {'filmed' if holder.yields else 'trained'} by {holder}"
+
+    def _holder(self) -> lock.Holder | None:
+        return lock.living_holder(self.folder, identity.read(self.folder))
 
 
 def all_runs() -> list[Run]:
