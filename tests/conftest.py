@@ -9,19 +9,28 @@ import pytest
 import torch
 
 from spotter.config import RunConfig, validate
-from tests import left_out
+from tests import certificates, left_out
+
+certificates.watch()
 
 
 def pytest_terminal_summary(terminalreporter):
     skipped = terminalreporter.stats.get("skipped", ())
     reasons = [report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple)]
-    for line in left_out.lines(reasons):
+    for line in (*left_out.lines(reasons), *certificates.lines()):
         terminalreporter.write_line(line)
 
 
 _state = tempfile.TemporaryDirectory(prefix="spotter-state-")
 os.environ["SPOTTER_STATE"] = _state.name
 """No test touches the user's own; processes that tests start inherit it."""
+
+
+@pytest.fixture(autouse=True)
+def confirmed_certificates(request):
+    """Once a test is over and its changes are undone; `unrepeatable` is a marker."""
+    yield
+    certificates.confirm(is_repeatable=request.node.get_closest_marker("unrepeatable") is None)
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ import safetensors.torch
 import torch
 
 from spotter import api
-from spotter.checkpoint import Contents, Keeper, find, load, read, read_score, read_scores
+from spotter.checkpoint import Contents, Keeper, find, load, read, read_scores
 from spotter.envs.fingerprint import fingerprint
 from spotter.evaluate import Evaluator, play_again
 from spotter.origins import fork, resume
@@ -33,6 +33,12 @@ DICT_ENV = "spotter.testing.scripted:Scripted-v0"
 def saved(make_config, env_id="CartPole-v1", **sections):
     config = make_config(env_id, **{"budget": {"env_steps": 300}, **NO_FILM, **sections})
     return train(config, new_run=lambda: Run.create(config, f"{env_id}:ppo"))
+
+
+def read_score(step):
+    """The certificate that ranks these weights."""
+    scores = read_scores(step)
+    return scores.get("eval") or scores.get("test")
 
 
 def evaluation(score, env_steps, seeds="eval"):

@@ -102,7 +102,7 @@ def test_a_run_with_async_evaluation_keeps_scores_with_their_weights(make_config
             again = evaluator.run(policy, 0)
             assert list(again.scores) == event["scores"], "the score of the weights it claims"
             step = checkpoint.find(f"{result.run.id}/step={event['env_steps']}")
-            assert checkpoint.read_score(step)["scores"] == event["scores"]
+            assert checkpoint.read_scores(step)["eval"]["scores"] == event["scores"]
             row = read_json(step / "metrics.json")
             assert (row["eval/score"], row["eval/env_steps"]) == (event["score"], row["env_steps"])
 

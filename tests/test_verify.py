@@ -41,7 +41,7 @@ def test_a_run_that_exists_is_verified_from_where_it_is(make_config):
         verify(config, fork(result.run.id))
 
 
-@pytest.mark.parametrize("env_id", ["Falling-v0", "FallingLater-v0"])
+@pytest.mark.parametrize("env_id", ["Stacking-v0", "StackingLater-v0"])
 def test_an_environment_that_cannot_be_replayed_is_found_out(make_config, env_id):
     """Its pieces hide where no snapshot reaches, and can be replayed from a seed only."""
     env_id = f"tests.envs.falling:{env_id}"

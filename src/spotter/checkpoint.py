@@ -344,14 +344,24 @@ def read_scores(step: Path) -> dict[str, dict[str, Any]]:
     path = step / "score.json"
     if not path.exists():
         return {}
-    written = read_json(path)
-    return {written["seeds"]: written} if "seeds" in written else written  # format 1 had just one
+    with reading(path):
+        written = read_json(path)
+        # format 1 had just one
+        scores = {written["seeds"]: written} if "seeds" in written else written
+        for score in scores.values():
+            _check_certificate(score)
+    return scores
 
 
-def read_score(step: Path) -> dict[str, Any] | None:
-    """The certificate that ranks these weights, if they were scored."""
-    scores = read_scores(step)
-    return scores.get("eval") or scores.get("test")
+def _check_certificate(score: Any) -> None:
+    """What must be there, of the right type, before it is believed or played again."""
+    kinds = {"seeds": str, "episodes": int, "deterministic": bool, "scores": list}
+    for name, kind in kinds.items():
+        if not isinstance(score[name], kind):
+            raise ValueError(f"{name} is {score[name]!r:.60}")
+    if score["episodes"] < 1 or not isinstance(score.get("parts", 1), int):
+        raise ValueError(f"it has {score['episodes']} episodes in {score.get('parts')!r:.60} parts")
+    Evaluation.from_certificate(score)
 
 
 def _spaces(state: dict[str, Any]) -> Spaces:

@@ -96,7 +96,7 @@ class Loop:
         self._evaluate(self.training.env_steps)
         self._write_results()
 
-    def score_start(self, before: Mapping[str, Any] | None) -> None:
+    def score_start(self, before: Evaluation | None) -> None:
         """A fork's first weights are a checkpoint and a candidate like all later ones."""
         if before and before.get("lengths"):
             self._seen = Seen(0, fmean(before["lengths"]), None)
@@ -105,11 +105,11 @@ class Loop:
             return
         evaluation = self.last
         was = ""
-        if before and (before.get("fingerprint"), before["seeds"]) == (
+        if before and (before.fingerprint, before.seeds) == (
             evaluation.fingerprint,
             evaluation.seeds,
         ):
-            was = f"; those weights were saved with {before['score']:g}"
+            was = f"; those weights were saved with {before.score:g}"
         self.recorder.note(f"starts at a score of {evaluation.score:g}{was}")
         self._row = Row(0, 0, 0, evaluation_metrics(evaluation))
         self.save()

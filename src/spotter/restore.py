@@ -62,7 +62,8 @@ def restore_loop(loop: "Loop", origin: Origin | None) -> None:
             _restore_best(loop)
             loop.restore(origin.saved.trainer, origin.last_row(), origin.changes)
     elif origin is not None:
-        loop.score_start(checkpoint.read_score(origin.saved.folder))
+        before = read_candidate(origin.saved.folder)
+        loop.score_start(before.evaluation or before.test)
 
 
 def _restore_best(loop: "Loop") -> None:

@@ -249,4 +249,6 @@ class Evaluation:
         plain = ("env_steps", "threshold", "seeds", "deterministic", "fingerprint", "protocol")
         entries: dict[str, Any] = {name: tuple(written.get(name) or ()) for name in tuples}
         entries |= {name: written[name] for name in (*plain, "parts") if name in written}
+        entries["scores"] = tuple(map(float, entries["scores"]))
+        entries["lengths"] = tuple(map(int, entries["lengths"]))
         return cls(**entries, versions=dict(written.get("versions") or {}))

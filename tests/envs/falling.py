@@ -64,6 +64,5 @@ class Falling(gym.Env[Any, Any]):
         return self._obs(), float(rows), bool(self._heights.max() > HEIGHT), False, {}
 
 
-for _id, _kwargs in {"Falling-v0": {}, "FallingLater-v0": {"hidden_after": 300}}.items():
-    if _id not in gym.registry:
-        gym.register(_id, f"{__name__}:Falling", max_episode_steps=500, kwargs=_kwargs)
+for _id, _kwargs in {"Stacking-v0": {}, "StackingLater-v0": {"hidden_after": 300}}.items():
+    gym.register(_id, f"{__name__}:Falling", max_episode_steps=500, kwargs=_kwargs)

@@ -107,6 +107,7 @@ def commands(run, other, folder, rng):
         few = ["budget.env_steps=1024", "--quiet"]
         yield rng.choice([
             ["eval", run, "--episodes", "1"],
+            ["eval", run],
             ["inspect", run],
             ["play", run, "--headless"],
             ["film", run, "--checkpoints", "1", "--seconds", "4", "--fps", "5"],
@@ -254,7 +255,8 @@ MADE = {
             add("run.log", ESCAPES)(run),
             add("events.jsonl", json.dumps({"event": "note", "text": ESCAPES}) + "\n")(run),
         ), "show", ""),
-    "a score that is no mapping": (write(f"{STEP}/score.json", '{"eval": 7}'), "eval", ""),
+    "a score that is no mapping": (
+        write(f"{STEP}/score.json", '{"eval": 7}'), "again", "score.json cannot be loaded"),
     "best outside the run": (write(BEST, '{"step": "../../../etc"}'), "eval", "no checkpoint"),
     "a folder for rows": (in_place_of("metrics.jsonl", lambda path: path.mkdir()), "show", ""),
     "a pipe for events": (in_place_of("events.jsonl", os.mkfifo), "show", "events.jsonl"),
@@ -267,6 +269,7 @@ DIRECT = {
     "resume": ["train", "--resume", "RUN", "budget.env_steps=1024", "--quiet"],
     "inspect": ["inspect", "RUN"],
     "eval": ["eval", "RUN", "--episodes", "1"],
+    "again": ["eval", "RUN/@latest"],
     "show": ["show", "RUN"],
 }
 

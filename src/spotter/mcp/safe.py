@@ -75,18 +75,20 @@ def check_run(run: Run, trust: bool, address: str = "") -> None:
 
     `trust` is about requests and about runs that were trained here; never about foreign ones.
     """
-    run.check_trust()
+    settings = run.settings()
+    run.check_trust(settings)
     if not trust:
-        _check_settings(run.settings())
+        _check_settings(settings)
         if address:
             _check_address(address)
 
 
 def check_readable(run: Run, trust: bool, address: str = "") -> None:
     """The same where a config is read and nothing is played: reading imports, but opens nothing."""
-    run.check_trust(played=False)
+    settings = run.settings()
+    run.check_trust(settings, played=False)
     if not trust:
-        check_names(run.settings(), _TRUST)
+        check_names(settings, _TRUST)
         if address:
             _check_address(address)
 

@@ -5,6 +5,7 @@ Both are made from the files of the run folder alone: no torch, no other machine
 
 from pathlib import Path
 
+from spotter.display.words import printable
 from spotter.rundir.files import write_atomic
 from spotter.rundir.report.facts import gather
 from spotter.rundir.report.markdown import markdown_page
@@ -18,6 +19,7 @@ def write_report(run: Run) -> tuple[Path, Path]:
     """Write both into the run folder, over older ones; the HTML page first."""
     facts = gather(run)
     html, text = run.folder / "report.html", run.folder / "report.md"
-    write_atomic(html, html_page(facts))
-    write_atomic(text, markdown_page(facts))
+    # a terminal may show them, and what they say may come from a stranger's file
+    write_atomic(html, printable(html_page(facts)))
+    write_atomic(text, printable(markdown_page(facts)))
     return html, text
