@@ -1,6 +1,8 @@
 """No game outlives its owner, whatever happens to it; and nothing is left lying about."""
 
+import mmap
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import pytest
 
 import spotter
 from spotter.envs import vizdoom
+from spotter.envs.doom import warden
 
 pytest.importorskip("vizdoom")
 if not Path("/proc/self/task").exists():
@@ -76,6 +79,42 @@ def test_games_end_with_their_owner(end, tmp_path):
     assert _wait_for(lambda: not running(folder)), "no game runs on"
     assert _wait_for(lambda: not _shared(games)), "no shared memory is left"
     assert [file.name for file in tmp_path.iterdir()] == ["log"], "nothing is left where one works"
+
+
+def test_an_owner_killed_while_it_starts_a_game_leaves_no_shared_memory(tmp_path):
+    code = OWNER.replace("for game in games:", "print('ready', flush=True)\nfor game in games:")
+    around = {**os.environ, "PYTHONPATH": str(Path(spotter.__file__).parents[1])}
+    owner = subprocess.Popen(
+        [sys.executable, "-c", code.format(end="time.sleep(600)")],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=tmp_path, env=around,
+    )  # fmt: skip
+    try:
+        maps = Path(f"/proc/{owner.pid}/maps")
+        owner.stdout.readline()
+        while not (found := re.findall(r"/dev/shm/(ViZDoom\w+)", maps.read_text())):
+            assert owner.poll() is None
+    finally:
+        owner.kill()
+        owner.communicate()
+    assert _wait_for(lambda: not any(Path("/dev/shm", name).exists() for name in found))
+
+
+def test_only_shared_memory_that_nothing_has_open_is_taken_away():
+    names = ("used", "unused", "older")
+    paths = {name: Path(f"/dev/shm/ViZDoom{name}{os.getpid()}") for name in names}
+    try:
+        paths["older"].write_bytes(bytes(4096))
+        time.sleep(0.3)
+        since = time.time()
+        for name in ("used", "unused"):
+            paths[name].write_bytes(bytes(4096))
+        with paths["used"].open("r+b") as file, mmap.mmap(file.fileno(), 4096):
+            time.sleep(0.3)
+            warden.forget_unused(since)
+            assert [name for name in names if paths[name].exists()] == ["used", "older"]
+    finally:
+        for path in paths.values():
+            path.unlink(missing_ok=True)
 
 
 def _shared(games):

@@ -17,14 +17,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _ID = "+viz_instance_id"
+_CLOCK_S = 0.1  # by which the time of a file may be behind
 _STARTING_S = 0.3  # a game that was just being started has no command line of its own yet
 
 
 def main(folder: str) -> None:
+    began = time.time()
     sys.stdin.buffer.read()
     end_games(folder)
     time.sleep(_STARTING_S)
     end_games(folder)
+    forget_unused(began)
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -41,6 +44,37 @@ def forget(game: str) -> None:
     for left in Path("/dev/shm").glob(f"ViZDoom*{game}"):
         with contextlib.suppress(OSError):
             left.unlink()
+
+
+def forget_unused(since: float) -> None:
+    """Remove what an owner made that was killed before its game started: nothing has it open.
+
+    An owner that lives has what it shares mapped a moment after making it.
+    """
+    oldest, youngest = since - _CLOCK_S, time.time() - _STARTING_S / 2
+    found = []
+    for path in Path("/dev/shm").glob("ViZDoom*"):
+        with contextlib.suppress(OSError):
+            about = path.stat()
+            if about.st_uid == os.getuid() and oldest <= about.st_ctime <= youngest:
+                found.append(path)
+    if found:
+        used = mapped()
+        for path in found:
+            if path.name not in used:
+                path.unlink(missing_ok=True)
+
+
+def mapped() -> set[str]:
+    """Names in shared memory that any process has open."""
+    names = set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            for line in (entry / "maps").read_text(errors="replace").splitlines():
+                _, slash, name = line.partition("/dev/shm/")
+                if slash:
+                    names.add(name.removesuffix(" (deleted)"))
+    return names
 
 
 def processes() -> Iterator[tuple[int, list[str]]]:
