@@ -98,8 +98,8 @@ class Loop:
 
     def score_start(self, before: Evaluation | None) -> None:
         """A fork's first weights are a checkpoint and a candidate like all later ones."""
-        if before and before.get("lengths"):
-            self._seen = Seen(0, fmean(before["lengths"]), None)
+        if before and before.lengths:
+            self._seen = Seen(0, fmean(before.lengths), None)
         submitted = self._submit(snapshot(self.training.policy), 0)
         if not submitted or not self._collected() or self.last is None:
             return

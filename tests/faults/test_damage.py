@@ -284,7 +284,7 @@ def test_a_made_case_is_read_as_far_as_it_goes(sound, studio, name, tmp_path, mo
     monkeypatch.setenv("SPOTTER_RUNS", str(home))
     change, command, sentence = MADE[name]
     change(home / run)
-    words = [run if word == "RUN" else word for word in DIRECT[command]]
+    words = [word.replace("RUN", run) for word in DIRECT[command]]
     assert sentence in check(name, command, surfaces.cli, words, capsys)
     for words in commands(run, other, tmp_path, None):
         check(name, " ".join(words), surfaces.cli, words, capsys)
