@@ -9,7 +9,14 @@ from typing import Any, Final
 
 from spotter import plugins
 from spotter.config import Resolved, RunConfig, recipes, tree
-from spotter.config.foreign import OPENS_FILES, check_id, check_names, may_name_file, texts
+from spotter.config.foreign import (
+    OPENS_FILES,
+    check_id,
+    check_names,
+    is_recipe,
+    may_name_file,
+    texts,
+)
 from spotter.config.overrides import parse, written
 from spotter.launch.local import checked, checked_resume
 from spotter.rundir.run import Run
@@ -103,6 +110,8 @@ def _check_address(address: str) -> None:
     """`package:EnvId` and `EnvId:package.module` import what they name."""
     name, colon, variant = address.partition(":")
     if name in recipes.files():
+        if "." in variant and not is_recipe(address):  # the recipe with an algorithm of any package
+            raise UserError(f"{plugins.unknown('algos', variant)}; {_TRUST}")
         return
     if not colon:
         check_id("address", name, _TRUST)
