@@ -19,14 +19,14 @@ def cadence(make_config, env="LunarLander-v3", threshold=200.0, budget=BUDGET, *
     return Cadence(config, threshold)
 
 
-def follow(cadence, length, score=0.0, every=1000, until=BUDGET, confirm=0):
+def follow(cadence, length, score=0.0, every=1000, until=BUDGET, confirm=0, greedy=None):
     """Train on, and play every evaluation that is due; the env steps at which one was made."""
     made = []
     for env_steps in range(every, until + 1, every):
         seen = Seen(env_steps, length(env_steps), score)
         if cadence.is_due(seen):
             plan = cadence.plan(seen)
-            cadence.note([int(length(env_steps))] * plan.episodes, confirm)
+            cadence.note([greedy or int(length(env_steps))] * plan.episodes, confirm)
             cadence.wait_after(env_steps)
             made.append(env_steps)
     return made
@@ -79,9 +79,17 @@ def test_a_score_that_may_be_the_threshold_is_looked_at_sooner(make_config):
 def test_before_an_episode_has_ended_it_is_as_long_as_it_is_by_now(make_config):
     one = cadence(make_config, threshold=None)
     count = one.config.env.count
-    assert not one.is_due(Seen(40_000, None, None))
-    assert one.is_due(Seen(40_000, 20.0, None))
-    assert one.plan(Seen(count * 1000, None, None)).episodes == 5
+    assert not one.is_due(Seen(60_000, None, None)), f"{60_000 / count} steps each, and going on"
+    assert one.is_due(Seen(60_000, 20.0, None))
+
+
+def test_the_first_evaluation_may_reach_the_limit(make_config):
+    """A greedy policy that has learnt not to fall stands still, where training falls at once."""
+    one = cadence(make_config, "BipedalWalker-v3", budget=40_000)
+    made = follow(one, lambda _: 100, until=40_000, greedy=1600)
+    plan = one.plan(Seen(40_000, 100.0, None))
+    assert (len(made), plan.episodes, plan.test_parts) == (1, 1, 1)
+    assert one.played + 1600 <= 4000
 
 
 def test_what_is_written_is_obeyed(make_config):

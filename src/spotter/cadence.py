@@ -22,6 +22,8 @@ CONFIRM_SHARE: Final = 0.1
 _EVALUATIONS: Final = 20
 """How many the budget should have room for, rather than few of many episodes."""
 _MOST_EVALUATIONS: Final = 40
+_LONG: Final = 4000
+"""Env steps: limits beyond are against endless episodes, and hardly ever reached."""
 _ANY_BUDGET: Final = 1_000_000
 """Env steps, where no budget says when a run ends."""
 _BATCHED_ENV: Final = 3.0
@@ -81,7 +83,8 @@ class Cadence:
         if config.every_steps != "auto":
             return True
         one = self._choose(seen) * self._length(seen)
-        if self._affords(seen.env_steps, one, config.share / 2):
+        is_first = self.played == 0
+        if self._affords(seen.env_steps, one, config.share if is_first else config.share / 2):
             return True
         if self.threshold is None or seen.score is None or seen.score < self.threshold:
             return False
@@ -133,17 +136,19 @@ class Cadence:
             return config.episodes
         if self.episodes is not None:
             return self.episodes
-        # what is played later may be longer than what is seen at first, up to the limit
-        length = max(1.0, math.sqrt(min(self._seen_length(seen), self._limit) * self._limit))
         if config.env_steps is not None:
             return max(1, round(config.env_steps / self._seen_length(seen)))
-        room = config.share / 2 * self._budget / (self._cost * length)  # in episodes
+        room = config.share / 2 * self._budget / (self._cost * self._longest(seen))  # in episodes
         wanted = min(MOST_EPISODES, max(FEWEST_EPISODES, room / _EVALUATIONS))
         return max(1, int(min(wanted, room)))
 
     def _length(self, seen: Seen) -> float:
-        """What an episode will take; a policy that is evaluated may live longer than it did."""
-        return max(1.0, self._seen_length(seen), self.length)
+        """What an episode will take."""
+        return max(self._seen_length(seen), self.length) if self.length else self._longest(seen)
+
+    def _longest(self, seen: Seen) -> float:
+        """Before anything was evaluated: a policy that avoids every risk may reach the limit."""
+        return max(self._seen_length(seen), min(self._limit, _LONG))
 
     def _seen_length(self, seen: Seen) -> float:
         if seen.length is not None:
