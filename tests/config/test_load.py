@@ -28,3 +28,21 @@ def test_a_file_keeps_its_name(folder):
     folder("mine.yaml", text)
     named = resolve("mine.yaml:quick").address
     assert resolve("mine.yaml:quick", ["env.id=Pendulum-v1"]).address == named
+
+
+@pytest.mark.parametrize("address", ["CartPole-v1:ppo", "LunarLander-v3:ppo", "ALE/Pong-v5:rgb"])
+@pytest.mark.parametrize("budget", [64, 500, 777, 3000])
+def test_rollouts_shrink_to_a_small_budget(address, budget):
+    resolved = resolve(address, [f"budget.env_steps={budget}"])
+    config, whole = resolved.config, resolve(address).config
+    rollout = config.env.count * config.algo.steps
+    assert rollout <= budget or config.env.count > budget
+    shrunk = config.algo.steps < whole.algo.steps
+    assert shrunk == (whole.env.count * whole.algo.steps > budget)
+    assert (resolved.origin(("algo", "steps")) == "fits budget.env_steps") == shrunk
+    assert not shrunk or rollout > budget / 2, "not smaller than it must be"
+
+
+def test_a_rollout_that_was_asked_for_stays():
+    config = resolve("CartPole-v1:ppo", ["budget.env_steps=100", "algo.steps=64"]).config
+    assert config.algo.steps == 64

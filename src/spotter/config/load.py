@@ -4,8 +4,9 @@ family → protocol → recipe → variant → command line; no interpolation, n
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -22,6 +23,10 @@ from spotter.config.layers import (
 )
 from spotter.config.models import Expect, RunConfig
 from spotter.config.overrides import COMMAND_LINE, Override, Pairs, edit, merge, parse, written
+from spotter.types import UserError
+
+_TRIED: Final = 16
+"""Lengths of a rollout that are tried before it is learnt from as a whole."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,9 @@ def resolve(
     edits = parse(overrides)
     layers = with_protocol((*_of_typed_id(found.layers, _typed(edits)), _typed(edits)))
     config = validate(_merged(layers[:-1], edits), layers)
+    if smaller := _within_budget(config, layers[-1]):
+        layers = (*layers[:-1], smaller, layers[-1])
+        config = validate(_merged(layers[:-1], edits), layers)
     env_id = tree.value_at(_merged(found.layers, []), ("env", "id"))
     if found.name.startswith(f"{env_id}:") and config.env.id != env_id:
         # another environment with the recipe's settings: neither its name nor what it reaches
@@ -64,6 +72,25 @@ def resolve(
     return Resolved(
         config, found.name, layers, found.description, _expect(found.promise), found.notes
     )
+
+
+def _within_budget(config: RunConfig, typed: Layer) -> Layer | None:
+    """Shorter rollouts, where one would take more than the whole budget; what is typed stays."""
+    budget, count = config.budget.env_steps, config.env.count
+    work = config.algo.work(count)
+    is_typed = tree.value_at(typed.values, ("algo", "steps")) is not None
+    if budget is None or work.setting != "algo.steps" or is_typed:
+        return None
+    most = budget // count
+    if not 0 < most < work.vector_steps:
+        return None
+    for steps in range(most, most - _TRIED, -1):  # until minibatches divide it
+        values = {"algo": {"name": config.algo.name, "steps": max(steps, 1)}}
+        with suppress(UserError):
+            validate(merge(config.as_data(), values))
+            return Layer("fits budget.env_steps", values)
+    whole = {"name": config.algo.name, "steps": most, "minibatch": 1.0}
+    return Layer("fits budget.env_steps", {"algo": whole})
 
 
 def _of_typed_id(layers: tuple[Layer, ...], typed: Layer) -> tuple[Layer, ...]:

@@ -59,7 +59,9 @@ class EvalConfig(Settings):
 class BudgetConfig(Settings):
     """When training ends if nothing else ends it first."""
 
-    env_steps: Whole | None = Field(100_000, ge=1, description="null: until solved or interrupted.")
+    env_steps: Whole | None = Field(
+        100_000, ge=1, description="Up to a whole rollout more; null: until solved or interrupted."
+    )
     minutes: float | None = Field(
         None, gt=0, description="Of training, evaluation and saving, over every resume; null: any."
     )
