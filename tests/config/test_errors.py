@@ -17,7 +17,7 @@ SENTENCES = {
     "algo.returns=to_go": "algo.returns is a setting of reinforce, not of ppo",
     "eval.xyzzy=1": (
         "eval.xyzzy is not a setting; eval has every_steps, after_steps, after_score, episodes, "
-        "deterministic, stop_when_solved and mode"
+        "env_steps, share, deterministic, stop_when_solved and mode"
     ),
     "env.wrappers=[{name: frame_stack, cont: 3}]": (
         "env.wrappers[0].cont is not a setting; did you mean env.wrappers[0].count?"
