@@ -47,7 +47,7 @@ _SUPPORT: Final = {
         *("ale", "base", "batch", "buffers", "checkup", "doom", "emulator", "fingerprint"),
         *("grade", "layout", "logbook", "make", "meter", "naming", "native", "pool", "process"),
         *("slices", "space_data", "spaces", "tape", "vector", "watchdog", "worker", "wrappers"),
-        *("contract", "drop", "scale", "scored", "signals"),
+        *("contract", "defaults", "drop", "scale", "scored", "signals"),
     },
     "nets": {"actor_critic", "encoders", "heads", "layers", "normalize"},
     "wrappers": {"base"},

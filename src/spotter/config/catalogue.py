@@ -202,13 +202,14 @@ _SHAPES: Final = {
     "recipe": shape.recipe_problems,
     "family": shape.family_problems,
     "protocol": shape.protocol_problems,
+    "defaults": shape.defaults_problems,
 }
 
 
 def _base(kind: str, source: recipes.Source) -> Iterator[str]:
     """Problems of what a family or protocol shares."""
     name = source.path.stem
-    family = name if kind == "family" else str(source.data["family"])
+    family = name if kind == "family" else str(source.data.get("family", ""))
     values: dict[str, Any] = source.section("base")
     below = {"env": {"family": family if plugins.exists("envs", family) else ""}}
     try:

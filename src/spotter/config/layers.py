@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from spotter import plugins
 from spotter.config import recipes, shape, tree
-from spotter.config.models import AlgoConfig
+from spotter.config.models import AlgoConfig, EnvConfig
 from spotter.config.overrides import merge
 from spotter.config.words import listed
 from spotter.types import UserError
@@ -271,7 +271,27 @@ def _of_environment(address: str, algo: str | None) -> Stack:
     plugins.load("algos", chosen)
     family = recipes.family_of(env_id) if _is_registered(_bare(env_id)) else _PYTHON
     values = {"env": {"id": env_id, "family": family}, "algo": {"name": chosen}}
-    return Stack(f"{env_id}:{chosen}", (family_layer(family), Layer("address", values)))
+    address_layer = Layer("address", values)
+    layers = (family_layer(family), *_defaults(values, chosen), address_layer)
+    return Stack(f"{env_id}:{chosen}", layers)
+
+
+def _defaults(values: Mapping[str, Any], algo: str) -> Iterator[Layer]:
+    """What suits the kind of environment it is; settings that the algorithm lacks are left out."""
+    env = values["env"]
+    kind = recipes.family(env["family"]).data.get("defaults")
+    if kind is None:  # by name: environments stand above configs
+        config = EnvConfig.chosen(env).from_data(env)
+        kind = plugins.load("envs", "gymnasium").suited_to(config)
+    files = recipes.defaults_files()
+    if kind not in files:
+        return
+    source = recipes.open_source(files[kind])
+    shape.check_defaults(source)
+    base = source.section("base")
+    known = tree.keys(AlgoConfig.chosen({"name": algo}))
+    base["algo"] = {key: value for key, value in base.get("algo", {}).items() if key in known}
+    yield Layer(f"defaults {kind}", base, source, ("base",))
 
 
 def _split(address: str) -> tuple[str, str]:

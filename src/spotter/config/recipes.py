@@ -1,8 +1,9 @@
 """Where recipes live and how their files look: discovery, reading, line numbers.
 
 `recipes/<EnvId>.yaml` in the working folder comes before the packaged ones. Beside them,
-`families/<name>.yaml` holds what a family shares, and `protocols/<name>.yaml` the game settings
-that `env.protocol` calls by one name. A recipe file:
+`families/<name>.yaml` holds what a family shares, `protocols/<name>.yaml` the game settings that
+`env.protocol` calls by one name, and `defaults/<kind>.yaml` what environments without a recipe
+start from. A recipe file:
 
     family: classic
     description: one line
@@ -33,15 +34,17 @@ PACKAGED: Final = Path(__file__).parent.parent / "recipes"
 LOCAL: Final = Path("recipes")
 SUFFIXES: Final = (".yaml", ".yml")
 TOP_KEYS: Final = ("family", "description", "base", "variants")
-FAMILY_KEYS: Final = ("description", "matches", "base")
+FAMILY_KEYS: Final = ("description", "matches", "defaults", "base")
 PROTOCOL_KEYS: Final = ("description", "family", "base")
+DEFAULTS_KEYS: Final = ("description", "base")
 VARIANT_EXTRAS: Final = ("description", "expect")
 
-Kind = Literal["recipe", "family", "protocol"]
+Kind = Literal["recipe", "family", "protocol", "defaults"]
 KEYS: Final[dict[Kind, tuple[str, ...]]] = {
     "recipe": TOP_KEYS,
     "family": FAMILY_KEYS,
     "protocol": PROTOCOL_KEYS,
+    "defaults": DEFAULTS_KEYS,
 }
 MOST_CHARACTERS: Final = 200_000
 """Of a YAML text; parsing so many takes two seconds, and a config has 2,000."""
@@ -49,7 +52,11 @@ _MOST_DEPTH: Final = 100
 _MOST_VALUES: Final = 50_000
 """With every alias counted as what it stands for."""
 _BRACKET: Final = re.compile(r"[\[\]{}]")
-_FOLDERS: Final[dict[str, Kind]] = {"families": "family", "protocols": "protocol"}
+_FOLDERS: Final[dict[str, Kind]] = {
+    "families": "family",
+    "protocols": "protocol",
+    "defaults": "defaults",
+}
 
 
 @dataclass(frozen=True)
@@ -222,6 +229,10 @@ def family_files() -> dict[str, Path]:
 
 def protocol_files() -> dict[str, Path]:
     return _beside("protocols")
+
+
+def defaults_files() -> dict[str, Path]:
+    return _beside("defaults")
 
 
 def _beside(name: str) -> dict[str, Path]:

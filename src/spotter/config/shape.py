@@ -29,6 +29,10 @@ def check_protocol(source: recipes.Source) -> None:
     _raise_first(protocol_problems(source))
 
 
+def check_defaults(source: recipes.Source) -> None:
+    _raise_first(defaults_problems(source))
+
+
 def _raise_first(problems: Iterator[str]) -> None:
     for problem in problems:
         raise UserError(problem)
@@ -53,10 +57,16 @@ def recipe_problems(source: recipes.Source) -> Iterator[str]:
 def family_problems(source: recipes.Source) -> Iterator[str]:
     yield from _top(source, recipes.FAMILY_KEYS)
     yield from _sections(source, ("base",))
+    yield from _text(source, "defaults")
     patterns = source.data.get("matches", [])
     if not (isinstance(patterns, list) and all(isinstance(p, str) for p in patterns)):
         wish = "matches should be a list of patterns such as [CartPole-v*]"
         yield f"{source.where('matches')}: {wish}, got {shown(patterns)}"
+
+
+def defaults_problems(source: recipes.Source) -> Iterator[str]:
+    yield from _top(source, recipes.DEFAULTS_KEYS)
+    yield from _sections(source, ("base",))
 
 
 def protocol_problems(source: recipes.Source) -> Iterator[str]:

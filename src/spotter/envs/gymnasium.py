@@ -2,6 +2,7 @@
 
 from spotter.config import EnvConfig
 from spotter.envs.base import Env, make_registered, registered_info
+from spotter.envs.defaults import suited_to as suited_to
 from spotter.types import EnvInfo
 
 

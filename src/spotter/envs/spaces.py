@@ -103,7 +103,7 @@ def _leaf(space: gs.Space[Any]) -> Leaf:
 
 
 def _box_leaf(space: gs.Box) -> Leaf:
-    if _is_image(space):
+    if is_image(space):
         shape = _channels_first(space)(np.empty(space.shape, dtype=np.bool_)).shape
         return Leaf("image", shape, "uint8" if space.dtype == np.uint8 else "float32")
     low, high = space.low.ravel(), space.high.ravel()
@@ -116,7 +116,7 @@ def _box_leaf(space: gs.Box) -> Leaf:
     )
 
 
-def _is_image(space: gs.Box) -> bool:
+def is_image(space: gs.Box) -> bool:
     return len(space.shape) == 3 or (len(space.shape) == 2 and space.dtype == np.uint8)
 
 
@@ -280,7 +280,7 @@ def _encoder(path: str, space: gs.Space[Any]) -> Callable[[Any], Any]:
     if isinstance(space, gs.MultiDiscrete):
         begin, flat = space.start, _flattener(space.nvec.ndim)
         return lambda x: flat(np.asarray(x) - begin)
-    if isinstance(space, gs.Box) and _is_image(space):
+    if isinstance(space, gs.Box) and is_image(space):
         return _channels_first(space)
     if isinstance(space, gs.Text):
         spell = _speller(path, space)
