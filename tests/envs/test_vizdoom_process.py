@@ -99,9 +99,10 @@ def test_an_owner_killed_while_it_starts_a_game_leaves_no_shared_memory(tmp_path
     assert _wait_for(lambda: not any(Path("/dev/shm", name).exists() for name in found))
 
 
-def test_only_shared_memory_that_nothing_has_open_is_taken_away():
+def test_only_shared_memory_that_nothing_has_open_is_taken_away(monkeypatch):
+    monkeypatch.setattr(warden, "_PREFIX", "TestsOfDoom")  # other tests have games of their own
     names = ("used", "unused", "older")
-    paths = {name: Path(f"/dev/shm/ViZDoom{name}{os.getpid()}") for name in names}
+    paths = {name: Path(f"/dev/shm/TestsOfDoom{name}{os.getpid()}") for name in names}
     try:
         paths["older"].write_bytes(bytes(4096))
         time.sleep(0.3)

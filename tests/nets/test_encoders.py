@@ -108,7 +108,7 @@ def test_defaults_learn_from_a_picture_and_from_what_is_beside_it(informs, side)
 def _score(informs, shown, overrides):
     """Of ten, for the default command."""
     kwargs = {"env.kwargs": {"leaves": shown, "informs": informs}}
-    quick = {"eval.every_steps": None, "video.when": None}
+    quick = {"eval.every_steps": None, "eval.episodes": 100, "video.when": None}
     return train(resolve(ENV, {**kwargs, **overrides, **quick}).config).score
 
 

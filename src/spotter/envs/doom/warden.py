@@ -18,6 +18,8 @@ from pathlib import Path
 
 _ID = "+viz_instance_id"
 _CLOCK_S = 0.1  # by which the time of a file may be behind
+_PREFIX = "ViZDoom"  # of what games share
+_MAKING_S = 1.0
 _STARTING_S = 0.3  # a game that was just being started has no command line of its own yet
 
 
@@ -41,7 +43,7 @@ def end_games(folder: str) -> None:
 
 def forget(game: str) -> None:
     """Remove what a game shared with its owner; only Linux keeps it in a folder."""
-    for left in Path("/dev/shm").glob(f"ViZDoom*{game}"):
+    for left in Path("/dev/shm").glob(f"{_PREFIX}*{game}"):
         with contextlib.suppress(OSError):
             left.unlink()
 
@@ -49,20 +51,24 @@ def forget(game: str) -> None:
 def forget_unused(since: float) -> None:
     """Remove what an owner made that was killed before its game started: nothing has it open.
 
-    An owner that lives has what it shares mapped a moment after making it.
+    An owner that lives has what it shares mapped a moment after making it, so whatever is unused
+    is looked at again before it is removed.
     """
-    oldest, youngest = since - _CLOCK_S, time.time() - _STARTING_S / 2
-    found = []
-    for path in Path("/dev/shm").glob("ViZDoom*"):
+    if unused := _unused(since):
+        time.sleep(_MAKING_S)
+        for path in unused & _unused(since):
+            path.unlink(missing_ok=True)
+
+
+def _unused(since: float) -> set[Path]:
+    found = set()
+    for path in Path("/dev/shm").glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             about = path.stat()
-            if about.st_uid == os.getuid() and oldest <= about.st_ctime <= youngest:
-                found.append(path)
-    if found:
-        used = mapped()
-        for path in found:
-            if path.name not in used:
-                path.unlink(missing_ok=True)
+            if about.st_uid == os.getuid() and about.st_ctime >= since - _CLOCK_S:
+                found.add(path)
+    used = mapped() if found else set()
+    return {path for path in found if path.name not in used}
 
 
 def mapped() -> set[str]:
