@@ -17,6 +17,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 from spotter.config import Resolved, recipes, validate
 from spotter.config.dump import flow, to_yaml
 from spotter.config.format import format_text
+from spotter.config.load import FITS_BUDGET
 from spotter.config.overrides import edit, merge
 from spotter.rundir.files import write_atomic
 from spotter.types import UserError
@@ -98,7 +99,11 @@ def _new_recipe(resolved: Resolved, settings: Mapping[str, Any]) -> Plan:
     name = env.id.rsplit(":", 1)[-1]
     if name in recipes.files():
         raise UserError(f"there is a recipe {name} already; measure that one: spotter bench {name}")
-    values: dict[str, Any] = {"algo": {"name": algo}}
+    values: dict[str, Any] = {}
+    for layer in resolved.layers[1:-1]:  # what its kind starts from; a recipe has the family alone
+        if layer.label != FITS_BUDGET:
+            own = {key: value for key, value in layer.values.items() if key != "env"}
+            values = merge(values, own)
     for key, value in settings.items():
         values = edit(values, key.split("."), value)
     data = {

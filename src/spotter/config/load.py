@@ -25,6 +25,7 @@ from spotter.config.models import Expect, RunConfig
 from spotter.config.overrides import COMMAND_LINE, Override, Pairs, edit, merge, parse, written
 from spotter.types import UserError
 
+FITS_BUDGET: Final = "fits budget.env_steps"
 _TRIED: Final = 16
 """Lengths of a rollout that are tried before it is learnt from as a whole."""
 
@@ -88,9 +89,9 @@ def _within_budget(config: RunConfig, typed: Layer) -> Layer | None:
         values = {"algo": {"name": config.algo.name, "steps": max(steps, 1)}}
         with suppress(UserError):
             validate(merge(config.as_data(), values))
-            return Layer("fits budget.env_steps", values)
+            return Layer(FITS_BUDGET, values)
     whole = {"name": config.algo.name, "steps": most, "minibatch": 1.0}
-    return Layer("fits budget.env_steps", {"algo": whole})
+    return Layer(FITS_BUDGET, {"algo": whole})
 
 
 def _of_typed_id(layers: tuple[Layer, ...], typed: Layer) -> tuple[Layer, ...]:

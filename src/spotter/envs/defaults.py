@@ -7,6 +7,7 @@ from typing import Any, Final
 from gymnasium import spaces as gs
 
 from spotter.config import EnvConfig
+from spotter.envs import contract
 from spotter.envs.base import family
 from spotter.envs.spaces import is_image
 from spotter.types import UserError
@@ -18,6 +19,7 @@ def suited_to(env: EnvConfig) -> str:
     """The name of a file in recipes/defaults; empty where the environment cannot be made."""
     try:
         with closing(family(env).make(env)) as made:
+            contract.check_spaces(made)
             return of_spaces(made.observation_space, made.action_space)
     except UserError:
         return ""  # whoever makes it for good says why
