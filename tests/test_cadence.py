@@ -105,6 +105,11 @@ def test_what_is_written_is_obeyed(make_config):
     assert one.plan(Seen(30_000, 1000.0, None)) == Plan(50, 3000)
 
 
+def test_where_only_the_cadence_is_written_the_test_is_whole(make_config):
+    plan = cadence(make_config, every_steps=5000, budget=20_000).plan(Seen(5000, 300.0, None))
+    assert plan.episodes * plan.test_parts > 20 - plan.episodes
+
+
 def test_by_env_steps(make_config):
     one = cadence(make_config, env_steps=3000)
     assert one.plan(Seen(10_000, 100.0, None)).episodes == 30

@@ -94,14 +94,15 @@ class Cadence:
         """For an evaluation or test that is made now; fixes the number of episodes for good."""
         episodes = self.episodes = self._choose(seen)
         config = self.config.eval
+        is_sized = config.episodes != "auto" or config.env_steps is not None
+        most_parts = 1 if is_sized else MOST_EPISODES // episodes
         if config.every_steps != "auto":
-            return Plan(episodes, int(CONFIRM_SHARE * seen.env_steps) - self.confirmed)
+            confirm = int(CONFIRM_SHARE * seen.env_steps) - self.confirmed
+            return Plan(episodes, confirm, most_parts)
         allowed = config.share * seen.env_steps / self._cost
         confirm = int(allowed / 2) - self.played
-        if config.episodes != "auto" or config.env_steps is not None:
-            return Plan(episodes, confirm)
         parts = int((allowed - self.played) / (episodes * self._length(seen)))
-        return Plan(episodes, confirm, max(1, min(parts, MOST_EPISODES // episodes)))
+        return Plan(episodes, confirm, max(1, min(parts, most_parts)))
 
     def note(self, lengths: Collection[int], confirm_steps: int) -> None:
         """An evaluation, its confirmations and its test were played."""

@@ -10,7 +10,7 @@ import typer
 from spotter.cli import completion, pipe
 from spotter.cli.echo import echo
 from spotter.cli.trust import Trust, trusting
-from spotter.cli.words import count, duration, number
+from spotter.cli.words import count, duration, number, plural
 from spotter.interrupts import EXIT_CODES, Interrupted, exit_at_once
 from spotter.types import UserError
 
@@ -288,7 +288,7 @@ def verdict(address: str, result: Outcome) -> str:
         judged = f"solved: {score} ≥ {number(result.threshold)}"
     else:
         judged = f"not solved: {score} < {number(result.threshold)}"
-    episodes = f"{result.episodes} held-out episodes"
+    episodes = plural(result.episodes, "held-out episode")
     return f"{address} {judged} over {episodes}, {cost} (stopped: {result.reason})"
 
 

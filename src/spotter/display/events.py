@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from spotter.display.words import count, plus_minus, score
+from spotter.display.words import count, plural, plus_minus, score
 from spotter.types import Evaluation
 
 
@@ -36,7 +36,7 @@ def evaluation_sentence(evaluation: Evaluation) -> str:
     found = evaluation.interval
     return (
         f"{evaluation.seeds} score {plus_minus(found.mean, found.half)} over "
-        f"{found.count} held-out episodes{wanted}"
+        f"{plural(found.count, 'held-out episode')}{wanted}"
     )
 
 
