@@ -46,9 +46,12 @@ def test_turn_games_wait_and_masked_choices_are_marked(page, studio):
     start(page, "You")
     assert "waits for you" in page.locator(".play-hint").inner_text()
     assert fact(page, "step") == 0
-    for key in ("ArrowDown", "ArrowUp"):  # one of them is free at any place
-        page.keyboard.press(key)
-    wait_for(page, "+document.querySelector('[data-fact=step]').textContent >= 1")
+    for attempt in range(600):  # a key that comes before the page listens is nobody's
+        page.keyboard.press(("ArrowDown", "ArrowUp")[attempt % 2])  # one is free at any place
+        page.wait_for_timeout(100)
+        if fact(page, "step") >= 1:
+            break
+    assert fact(page, "step") >= 1
     assert page.get_by_role("button", name="Record").is_disabled(), "a recipe keeps nothing"
 
 
