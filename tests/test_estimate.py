@@ -46,6 +46,12 @@ def test_huge_values_are_refused(override, monkeypatch):
     assert HUGE[override] in str(raised.value)
 
 
+def test_an_evaluation_by_env_steps_may_be_that_many_episodes():
+    changes = ["eval.episodes=auto", "eval.env_steps=1e12"]
+    with pytest.raises(UserError, match=r"lower eval.env_steps to 40,000,000 or less"):
+        estimate.check_envs(resolve("CartPole-v1:ppo", changes).config, "batch")
+
+
 def test_workers_are_counted():
     changes = ["env.backend=process", "env.count=10000", "env.workers=10000"]
     config = resolve("CartPole-v1:ppo", changes).config

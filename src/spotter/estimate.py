@@ -45,13 +45,15 @@ def check_envs(config: RunConfig, backend: str) -> None:
     _check_rollout(config, _OUTCOME_BYTES, have)
     _check_time(config)
     check_episodes(config.eval.most_episodes)
+    if config.eval.env_steps is not None:  # an episode has a step at least
+        check_episodes(config.eval.env_steps, "eval.env_steps")
 
 
-def check_episodes(episodes: int) -> None:
+def check_episodes(episodes: int, setting: str = "eval.episodes") -> None:
     """Refuse an evaluation whose results would not fit."""
     have, need = _memory(), episodes * _EPISODE_BYTES
     if need > have:
-        raise _too_large(f"eval.episodes={episodes:,}", need, have, _down(have / _EPISODE_BYTES))
+        raise _too_large(f"{setting}={episodes:,}", need, have, _down(have / _EPISODE_BYTES))
 
 
 def check_learning(

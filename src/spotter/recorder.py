@@ -197,12 +197,18 @@ class Recorder:
     @property
     def train_score(self) -> float | None:
         """Mean score of the last training episodes."""
-        return _mean([episode.score for episode in self._recent]) if self._recent else None
+        return self._mean_of("score")
 
     @property
     def train_length(self) -> float | None:
         """Their mean length."""
-        return _mean([episode.length for episode in self._recent]) if self._recent else None
+        return self._mean_of("length")
+
+    def _mean_of(self, name: str) -> float | None:
+        """As the last row has it; asked for at every update, and changed only by new episodes."""
+        if self._means is not None:
+            return self._means.get(f"train/{name}")
+        return _mean([getattr(episode, name) for episode in self._recent]) if self._recent else None
 
     @property
     def train_steps_to_threshold(self) -> int | None:
@@ -252,9 +258,9 @@ class Recorder:
     def _episode_metrics(self, env_steps: int) -> dict[str, float]:
         """Nothing but the count until an episode has finished: no mean of nothing."""
         metrics: dict[str, float] = {"train/episodes": self._episodes}
-        score = self.train_score
-        if score is None:
+        if not self._recent:
             return metrics
+        score = _mean([episode.score for episode in self._recent])
         best = score if self._best_score is None else max(self._best_score, score)
         self._best_score = best
         metrics |= {

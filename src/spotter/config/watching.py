@@ -52,7 +52,9 @@ class EvalConfig(Settings):
     @model_validator(mode="after")
     def _one_size(self) -> Self:
         if self.env_steps is not None and self.episodes != "auto":
-            raise ValueError("eval.env_steps and eval.episodes exclude each other; drop one")
+            raise ValueError(
+                "eval.env_steps and eval.episodes exclude each other; set eval.episodes to auto"
+            )
         return self
 
 
