@@ -55,6 +55,12 @@ def test_short_episodes_are_played_often_enough_to_mean_something(make_config):
     assert one.episodes == 20
 
 
+def test_short_episodes_without_a_limit_are_not_taken_for_long_ones(make_config):
+    one = cadence(make_config, "Blackjack-v1", None, budget=300_000)
+    follow(one, lambda _: 2, until=300_000)
+    assert one.episodes > 15
+
+
 def test_episodes_that_grow_are_played_less_often(make_config):
     """A walker falls at first; later each of its episodes takes a hundred times as long."""
     made = follow(cadence(make_config, "BipedalWalker-v3"), lambda t: 16 if t < 2e5 else 1600)

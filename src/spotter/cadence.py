@@ -24,6 +24,8 @@ _EVALUATIONS: Final = 20
 _MOST_EVALUATIONS: Final = 40
 _LONG: Final = 4000
 """Env steps: limits beyond are against endless episodes, and hardly ever reached."""
+_LONGER: Final = 20.0
+"""How many times as long as in training episodes may be: a hand of Blackjack stays short."""
 _ANY_BUDGET: Final = 1_000_000
 """Env steps, where no budget says when a run ends."""
 _BATCHED_ENV: Final = 3.0
@@ -149,7 +151,8 @@ class Cadence:
 
     def _longest(self, seen: Seen) -> float:
         """Before anything was evaluated: a policy that avoids every risk may reach the limit."""
-        return max(self._seen_length(seen), min(self._limit, _LONG))
+        length = self._seen_length(seen)
+        return max(length, min(self._limit, _LONG, _LONGER * length))
 
     def _seen_length(self, seen: Seen) -> float:
         if seen.length is not None:
