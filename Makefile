@@ -27,9 +27,10 @@ $(VENV)/.browser: $(READY)
 stress: $(READY)
 	$(BIN)/python benchmarks/stress.py
 
-# The fault tests with longer runs and many more kills; about ten minutes on two cores.
+# The fault tests with longer runs and many more kills, and every command of the docs; about half an
+# hour on two cores.
 soak: $(READY)
-	SPOTTER_SOAK=1 $(BIN)/python -m pytest tests/faults tests/nets/test_encoders.py tests/test_package.py
+	SPOTTER_SOAK=1 $(BIN)/python -m pytest tests/faults tests/policy/test_encoding.py tests/test_package.py tests/docs
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -56,7 +57,7 @@ schema: $(READY)
 	$(BIN)/python docs/reference/metrics_page.py
 	$(BIN)/python docs/reference/settings_page.py
 
-$(READY): pyproject.toml setup.py constraints.txt $(wildcard src/spotter/fast/_kernels*.[ch])
+$(READY): pyproject.toml setup.py constraints.txt $(wildcard src/spotter/engines/_kernels*.[ch])
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@

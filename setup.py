@@ -1,7 +1,7 @@
 """What pyproject.toml cannot say: the compiled kernels, and the pages that `spotter help` prints.
 
 The kernels are optional. Where they cannot be compiled, NumPy computes the same
-(spotter/fast/kernels.py).
+(spotter/engines/kernels.py).
 """
 
 import os
@@ -12,7 +12,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_py import build_py
 
 GNU = os.name != "nt"
-FOLDER = "src/spotter/fast"
+FOLDER = "src/spotter/engines"
 
 
 class WithPages(build_py):  # type: ignore[misc]
@@ -31,7 +31,7 @@ setup(
     cmdclass={"build_py": WithPages},
     ext_modules=[
         Extension(
-            "spotter.fast._kernels",
+            "spotter.engines._kernels",
             sources=[f"{FOLDER}/_kernels.c"],
             depends=[f"{FOLDER}/_kernels{part}.h" for part in ("", "_losses", "_steps")],
             define_macros=[("Py_LIMITED_API", "0x030B0000")],

@@ -10,8 +10,8 @@ from time import perf_counter
 from typing import Any, Final
 
 from spotter.config import resolve
-from spotter.recorder import Ending, Row, Start
-from spotter.training import train
+from spotter.sinks.base import Ending, Row, Start
+from spotter.training.run import train
 from spotter.types import Evaluation
 
 WAYS: Final[dict[str, dict[str, Any]]] = {

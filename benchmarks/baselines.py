@@ -3,7 +3,7 @@
     python benchmarks/baselines.py ALE/Pong-v5:objects ALE/Pong-v5:objects_sticky
     python benchmarks/baselines.py ALE/Breakout-v5:rgb --episodes 30 --set env.sticky=0.25
 
-A script sees named numbers and answers with the name of an action; it is told nothing else. To add
+A script sees named numbers and answers with the name of an action; it gets nothing else. To add
 one, write a function and name it in `SCRIPTS`; `SEEN` says what a family must show it.
 """
 
@@ -19,10 +19,10 @@ import numpy as np
 
 from spotter import seeding
 from spotter.config import EnvConfig, resolve
+from spotter.envs.backends.vector import VectorEnv
 from spotter.envs.base import family
 from spotter.envs.grade import random_action
 from spotter.envs.make import make_vector
-from spotter.envs.vector import VectorEnv
 
 Seen = Mapping[str, float]
 Script = Callable[[Seen], str]
@@ -112,7 +112,7 @@ def by_script(env: EnvConfig, episodes: int, seed: int) -> list[float]:
 
 
 def play(env: EnvConfig, choose: Choose, episodes: int, seed: int) -> list[float]:
-    """Scores of whole games; as many in each copy, so that short ones do not count for more."""
+    """Scores of whole games; as many in each env, so that short ones do not count for more."""
     count = min(episodes, _MOST_COPIES)
     left = np.array([len(range(row, episodes, count)) for row in range(count)])
     scores: list[float] = []

@@ -20,16 +20,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.doctor.recordings import FOLDER, pack
+from tests.diagnose.doctor.recordings import FOLDER, pack
 
-from spotter.doctor.run import Diagnosis, diagnose
+from spotter.diagnose.doctor.run import Diagnosis, diagnose
 from spotter.rundir.run import Run
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "howto" / "doctor.md"
 BEGIN: Final = "<!-- table: python -m benchmarks.doctor --seeds 31 32 --write -->"
 END: Final = "<!-- end of table -->"
-GAMES: Final = "tests.doctor.games"
+GAMES: Final = "tests.diagnose.doctor.games"
 FEW: Final = "eval.episodes=10"
 
 
@@ -243,7 +243,7 @@ def table(failed: list[Judged], healthy: list[Judged], cures: list[Cure]) -> str
     recipes = ", ".join(dict.fromkeys(one.kind.address for one in healthy))
     lines += [
         "",
-        f"**Healthy runs**: {len(healthy)} ({recipes}). Critical problems or warnings told on "
+        f"**Healthy runs**: {len(healthy)} ({recipes}). Critical problems or warnings reported on "
         f"them: {len(false)}{': ' + '; '.join(false) if false else ''}.",
         "",
         "| trained again with the first change | test score before | after | solved |",

@@ -1,4 +1,4 @@
-"""What Doom's scenarios pay those who have not learnt: scores beside which a learned one counts.
+"""Scores in Doom's scenarios without learning, to compare a learned one with.
 
     python benchmarks/doom_baselines.py [Basic DefendTheCenter] [--episodes 50] [--json FILE]
 
@@ -11,7 +11,7 @@ aim       knows where the monsters are on the screen, which the network has to f
 dodge     goes or turns from side to side
 walk      forward, with a turn now and then
 
-Who needs a button that a scenario lacks does not play it.
+A script that needs a button which a scenario lacks is left out.
 
 Each plays the game of the scenario's recipe from the same seeds.
 """
@@ -26,7 +26,7 @@ import numpy as np
 
 from spotter.config import resolve
 from spotter.envs.base import family
-from spotter.envs.make import Recipe
+from spotter.envs.make import EnvBuilder
 
 SCENARIOS = ("Basic", "DefendTheCenter")
 NOT_MONSTERS = ("DoomPlayer", "BulletPuff", "Blood")
@@ -98,7 +98,7 @@ def scores(scenario: str, player: Player | None, episodes: int) -> tuple[list[fl
     """Scores and lengths (decisions) of so many episodes."""
     config = resolve(f"VizDoom/{scenario}").config.env
     names = family(config).describe(config).action_names
-    copy = Recipe(config, training=False).build()
+    copy = EnvBuilder(config, training=False).build()
     game = copy.env.unwrapped.engine.game  # type: ignore[attr-defined]
     game.set_labels_buffer_enabled(True)
     found, lengths = [], []

@@ -12,7 +12,7 @@ import time
 from typing import Final
 
 from spotter.config import validate
-from spotter.training import Training
+from spotter.training.training import Training
 
 SIZES: Final = (64, 256, 1024)
 WIDTHS: Final = (64, 256)

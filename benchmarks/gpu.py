@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from spotter.collect.sources import Inline
 from spotter.config import resolve
 from spotter.envs.make import make_vector
-from spotter.training import Training
+from spotter.training.training import Training
 from spotter.types import Update
 
 _EPISODES = 100
@@ -90,7 +91,7 @@ def measure(config: Any, seconds: float) -> dict[str, Any]:
 
 
 def _env_rate(config: Any, seconds: float) -> float:
-    """Random actions; groups of copies in turns where the back-end can."""
+    """Random actions; groups of envs in turns where the back-end can."""
     with closing(make_vector(config.env, config.reward)) as vector:
         vector.reset(range(vector.count))
         actions = np.random.default_rng(0).integers(
@@ -118,13 +119,14 @@ def _env_rate(config: Any, seconds: float) -> float:
 
 
 def _act_rate(training: Training, seconds: float) -> float:
-    """Policy calls on what the copies show now, including the way to the device and back."""
-    vector, policy = training.vector, training.policy
-    rows = max(1, vector.count // getattr(vector, "halves", 1))
+    """Policy calls on the present observations, including the way to the device and back."""
+    assert isinstance(training.source, Inline)
+    vector, policy = training.source.worker.vector, training.policy
+    rows = max(1, vector.count // vector.halves)
     obs = {path: torch.from_numpy(leaf[:rows]) for path, leaf in vector.buffers.obs.items()}
 
     def act(_: int) -> None:
-        policy.act({path: x.to(training.device) for path, x in obs.items()}).action.cpu()
+        policy.act({path: x.to(training.device) for path, x in obs.items()}).host_action()
 
     return _rate(act, seconds) * rows
 

@@ -5,7 +5,7 @@
 Each path trains `ALE/Pong-v5:rgb_fast` for the same number of env steps. Compared are the mean
 score of the episodes in the second half and the env steps until the last 100 episodes average
 `--level` (the whole run where they never do), by exact permutation tests against the plain path.
-Runs go on side by side, so times mean nothing here.
+Runs share the machine, so times mean nothing here.
 """
 
 import argparse
@@ -81,7 +81,7 @@ def _elsewhere(options: argparse.Namespace, path: str, seed: int) -> dict[str, A
 
 def one(options: argparse.Namespace, path: str, seed: int) -> dict[str, Any]:
     from spotter.config import resolve
-    from spotter.training import Training
+    from spotter.training.training import Training
 
     settings = [*PATHS[path], f"seed={seed}", f"budget.env_steps={options.env_steps}"]
     recent: deque[float] = deque(maxlen=_EPISODES)

@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, Final
 
 from spotter.config import recipes, resolve, validate
 from spotter.config.overrides import merge
-from spotter.machine import cores
 from spotter.rundir.files import read_json, write_json
+from spotter.system.machine import cores
 
 if TYPE_CHECKING:
-    from spotter.training import Result
+    from spotter.training.run import Result
 
 Outcomes = dict[str, list["Outcome"]]
 
@@ -78,7 +78,7 @@ def addresses() -> list[str]:
 
 
 def run(address: str, seed: int) -> Outcome:
-    from spotter.training import train
+    from spotter.training.run import train
 
     resolved = resolve(address, {"seed": seed})
     assert resolved.expect is not None
@@ -100,7 +100,7 @@ def run(address: str, seed: int) -> Outcome:
 
 def fresh_score(result: "Result") -> float:
     """A run stops when evaluation and test are good enough, so both are a little lucky."""
-    from spotter.evaluate import Evaluator
+    from spotter.training.evaluate import Evaluator
 
     config = result.config
     episodes = max(_FRESH_EPISODES, config.eval.episodes)
@@ -229,7 +229,7 @@ def optimum(address: str) -> float | None:
     env = resolve(address).config.env
     if env.family != "toy_text":
         return None
-    from spotter.envs.toy_text import optimum as solve
+    from spotter.envs.families.toy_text import optimum as solve
 
     return solve(env)
 
@@ -248,7 +248,7 @@ def report(outcomes: Outcomes) -> str:
 
 
 def _machines(outcomes: Outcomes) -> str:
-    """Who measured what, when and with which seeds."""
+    """What was measured, when, by whom and with which seeds."""
     lines = []
     everything = [outcome for group in outcomes.values() for outcome in group]
     for name in sorted({outcome.machine for outcome in everything}):

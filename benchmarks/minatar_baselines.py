@@ -1,4 +1,4 @@
-"""What MinAtar's games pay those who have learnt nothing: the scores beside a learned one.
+"""Scores in MinAtar's games without learning, to compare a learned one with.
 
     python benchmarks/minatar_baselines.py [GAME ...] [--episodes 200] [--json FILE]
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from spotter.config import resolve
 from spotter.envs.base import family
-from spotter.envs.make import Recipe
+from spotter.envs.make import EnvBuilder
 
 GAMES = ("Breakout", "Asterix", "Freeway", "Seaquest", "SpaceInvaders")
 Player = Callable[[int, Any], str]
@@ -54,7 +54,7 @@ def scores(game: str, episodes: int) -> Iterator[tuple[str, list[float], list[in
     """Player, scores and lengths (decisions) of so many episodes."""
     config = resolve(f"MinAtar/{game}:ppo").config.env
     names = family(config).describe(config).action_names
-    env = Recipe(config, training=False).build().env
+    env = EnvBuilder(config, training=False).build().env
     for name, player in players(game, names, np.random.default_rng(0)):
         found, lengths = [], []
         for seed in range(episodes):

@@ -1,10 +1,10 @@
-"""How smooth playing in the browser can be: pictures per second, and from a key to its picture.
+"""How smooth playing in the browser can be: frames per second, and from a key to its frame.
 
 Starts Studio on the loopback and plays over its websocket as a browser would, without drawing:
 
     python benchmarks/play_fps.py [RECIPE] [SECONDS]
 
-Wall-clock numbers mean something on an idle machine only; seconds of processor time per picture
+Wall-clock numbers mean something on an idle machine only; seconds of processor time per frame
 are printed beside them.
 """
 
@@ -71,7 +71,7 @@ def tell(socket: ClientConnection, word: str, value: Any = None, **more: Any) ->
 
 
 def rate(socket: ClientConnection, seconds: float) -> tuple[float, float]:
-    """Pictures per second that arrived, and the share that was dropped on the way."""
+    """Frames per second that arrived, and the share that was dropped on the way."""
     first = listen(socket, "frame")["number"]
     began, count, last = time.perf_counter(), 0, first
     while time.perf_counter() - began < seconds:
@@ -81,7 +81,7 @@ def rate(socket: ClientConnection, seconds: float) -> tuple[float, float]:
 
 
 def latencies(socket: ClientConnection, presses: int) -> list[float]:
-    """Milliseconds from a key to the first picture that answers it."""
+    """Milliseconds from a key to the first frame that shows it."""
     found = []
     for number in range(1, presses + 1):
         pause = time.perf_counter() + random.uniform(0.1, 0.3)  # quick fingers
@@ -98,7 +98,7 @@ def latencies(socket: ClientConnection, presses: int) -> list[float]:
 
 
 def processor_s(root: int) -> float | None:
-    """Seconds a process and its children have used; None where /proc does not tell."""
+    """Seconds a process and its children have used; None where /proc does not report it."""
     total, ticks = 0.0, os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
     try:
         children = subprocess.run(
@@ -119,13 +119,13 @@ def measure(socket: ClientConnection, pid: int, recipe: str, fps: float, seconds
     before = processor_s(pid)
     shown, dropped = rate(socket, seconds)
     after = processor_s(pid)
-    print(f"{recipe} at {fps:g} steps/s: {shown:.1f} pictures/s, {dropped:.1%} dropped")
+    print(f"{recipe} at {fps:g} steps/s: {shown:.1f} frames/s, {dropped:.1%} dropped")
     if before is not None and after is not None:
         cost = (after - before) / (shown * seconds)
-        print(f"  processor time {1000 * cost:.1f} ms per picture, server and game")
+        print(f"  processor time {1000 * cost:.1f} ms per frame, server and game")
     waits = sorted(latencies(socket, 60))
     print(
-        f"  key to picture: median {statistics.median(waits):.0f} ms, "
+        f"  key to frame: median {statistics.median(waits):.0f} ms, "
         f"95 % {waits[int(0.95 * len(waits))]:.0f} ms, worst {waits[-1]:.0f} ms"
     )
 

@@ -1,4 +1,4 @@
-"""What Airstriker pays those who cannot play, for a learned score to be compared with.
+"""Scores in Airstriker without learning, to compare a learned one with.
 
     python benchmarks/retro_baselines.py [--episodes 20] [--json FILE]
 
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from spotter.config import resolve
-from spotter.envs.make import Recipe
+from spotter.envs.make import EnvBuilder
 
 ADDRESS = "Retro/Airstriker-Genesis:ppo"
 NOTHING, LEFT_B, RIGHT_B, B = 0, 4, 5, 3
@@ -33,7 +33,7 @@ PLAYERS: dict[str, Player] = {
 
 def scores(player: Player, episodes: int) -> tuple[list[float], list[int]]:
     """Scores and lengths (decisions) of so many games."""
-    env = Recipe(resolve(ADDRESS).config.env, training=False).build().env
+    env = EnvBuilder(resolve(ADDRESS).config.env, training=False).build().env
     found, lengths = [], []
     try:
         for seed in range(episodes):

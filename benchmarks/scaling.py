@@ -1,11 +1,11 @@
-"""How Spotter's speed grows: with environment copies, network width and length of the run.
+"""How Spotter's speed grows: with parallel envs, network width and length of the run.
 
     python benchmarks/scaling.py                  all three: prints tables, fills docs/benchmarks.md
     python benchmarks/scaling.py --what copies    one of: copies, width, length
     python benchmarks/scaling.py --longest        runs of 10⁷ steps as well
 
 CartPole-v1 with PPO; one thread. Rollouts hold 32 vector steps and minibatches a quarter of them,
-so that more copies mean larger batches, not more of them. Every point is a fresh process.
+so that more envs mean larger batches, not more of them. Every point is a fresh process.
 """
 
 import argparse
@@ -28,8 +28,8 @@ _AXES: Final = {
 }
 _LONGEST: Final = 10_000_000
 _LABELS: Final = {
-    "copies": "environment copies",
-    "width": "units per layer (two layers, two towers)",
+    "copies": "parallel envs",
+    "width": "units per layer (two layers, separate actor and critic)",
     "length": "env steps of the run",
 }
 
@@ -64,7 +64,7 @@ def settings(axis: str, value: int) -> dict[str, Any]:
 def measure(axis: str, value: int) -> tuple[float, float]:
     """Steps per second after the warm-up, and the second half's speed over the first half's."""
     from spotter.config import RunConfig
-    from spotter.training import Training
+    from spotter.training.training import Training
 
     with Training(RunConfig.from_data(settings(axis, value))) as training:
         end = training.config.budget.env_steps or 0

@@ -1,7 +1,8 @@
 """The test suite several times in a row beside processes that keep every core busy.
 
 `make stress` runs it five times; a folder or file after it narrows what is run. Prints a table, and
-fails if any run did. For a free machine: an hour or more on two cores.
+fails if any run did; what a failed run printed goes to stderr. For a free machine: an hour or more
+on two cores.
 """
 
 import argparse
@@ -11,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from spotter import machine
+from spotter.system import machine
 
 HOG = "while True: pass"
 
@@ -36,6 +37,8 @@ def run(tests: list[str]) -> tuple[int, float, list[str]]:
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
     lines = done.stdout.splitlines()
     failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+    if done.returncode:
+        print(done.stdout, file=sys.stderr, flush=True)
     return done.returncode, time.monotonic() - began, failed
 
 

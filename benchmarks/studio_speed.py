@@ -39,7 +39,7 @@ _ZOOM = f"""() => new Promise((done) => {{
 }})"""
 _WATCH = """
 window.seen = { draws: [], sent: {}, answered: {} };
-const frames = {};  // the newest key each picture knows of
+const frames = {};  // the newest key each frame shows
 const draw = CanvasRenderingContext2D.prototype.drawImage;
 CanvasRenderingContext2D.prototype.drawImage = function (...args) {
   draw.apply(this, args);
@@ -169,7 +169,7 @@ def play(recipe: str = "ALE/Pong-v5", seconds: str = "8") -> None:
             before, began = page.evaluate("window.seen.draws.length"), time.perf_counter()
             page.wait_for_timeout(1000 * float(seconds) / 3)
             after, ended = page.evaluate("window.seen.draws.length"), time.perf_counter()
-            print(f"{recipe}: {(after - before) / (ended - began):.1f} pictures/s drawn")
+            print(f"{recipe}: {(after - before) / (ended - began):.1f} frames/s drawn")
         for press in range(40):
             key = "ArrowUp" if press % 2 else "ArrowDown"
             page.keyboard.down(key)
@@ -179,9 +179,7 @@ def play(recipe: str = "ALE/Pong-v5", seconds: str = "8") -> None:
         waits = page.evaluate("""Object.entries(window.seen.sent)
             .map(([key, at]) => window.seen.answered[key] - at).filter(Number.isFinite)""")
         middle, late = statistics.median(waits), sorted(waits)[int(0.95 * len(waits))]
-        print(
-            f"key to drawn picture, {len(waits)} presses: median {middle:.0f}, 95 % {late:.0f} ms"
-        )
+        print(f"key to drawn frame, {len(waits)} presses: median {middle:.0f}, 95 % {late:.0f} ms")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 Every run that finishes in the process of the tests is copied as it ends and, once its test is over,
 its kept weights are evaluated as `spotter eval` does it. By default that happens for the tests
-whose id falls into one of `SHARES` parts; `SPOTTER_SOAK=1` does it for every run.
+whose id falls into one of `SHARES` parts; `SPOTTER_CERTIFICATES=all` and `SPOTTER_SOAK=1` do it
+for every run.
 """
 
 import itertools
@@ -12,13 +13,13 @@ import tempfile
 import zlib
 from pathlib import Path
 
-from spotter import checkpoint, training
-from spotter.evaluate import play_again
 from spotter.rundir.run import Run
 from spotter.rundir.trust import trusting
+from spotter.training import checkpoint, run
+from spotter.training.evaluate import play_again
 from spotter.types import UserError
 
-SOAK = bool(os.environ.get("SPOTTER_SOAK"))
+EVERY = bool(os.environ.get("SPOTTER_SOAK") or os.environ.get("SPOTTER_CERTIFICATES"))
 SHARES = 6
 _MOST_STEPS = 20_000
 """Env steps of all certificates of a run that are played again by default."""
@@ -32,14 +33,14 @@ _numbers = itertools.count()
 
 def watch() -> None:
     """Note every run that ends from now on; the report is the last that is written of it."""
-    write_report = training.write_report
+    write_report = run.write_report
 
     def written(run: Run) -> object:
         found = write_report(run)
         _keep(run)
         return found
 
-    training.write_report = written
+    run.write_report = written
 
 
 def lines() -> list[str]:
@@ -49,18 +50,18 @@ def lines() -> list[str]:
     return [
         f"certificates: {len(_confirmed)} runs played again as written, "
         f"{len(_left_out)} whose environment is gone",
-        *(_left_out if SOAK else ()),
+        *(_left_out if EVERY else ()),
     ]
 
 
 def _keep(run: Run) -> None:
     """A copy, as tests change and delete what they trained."""
     test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
-    is_chosen = SOAK or zlib.crc32(test.encode()) % SHARES == 0
+    is_chosen = EVERY or zlib.crc32(test.encode()) % SHARES == 0
     if not is_chosen or run.info()["status"] != "finished":
         return
     step = checkpoint.find_in(run, "")
-    if _steps(step) > (_MOST_STEPS if not SOAK else float("inf")) or not _steps(step):
+    if _steps(step) > (_MOST_STEPS if not EVERY else float("inf")) or not _steps(step):
         return
     copy = Path(_place.name) / str(next(_numbers)) / run.id
     checkpoints = copy / "checkpoints"

@@ -1,10 +1,12 @@
 """Shared by all tests: small, complete configs, and a working folder of one's own."""
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 from textwrap import dedent
 
+import gymnasium as gym
 import pytest
 import torch
 
@@ -42,6 +44,22 @@ def one_thread():
 def runs_elsewhere(tmp_path_factory, monkeypatch):
     """No test leaves runs in the working folder."""
     monkeypatch.setenv("SPOTTER_RUNS", str(tmp_path_factory.mktemp("runs")))
+
+
+@pytest.fixture(autouse=True)
+def modules_of_one_test(tmp_path_factory):
+    """What a test wrote and imported is unknown to the next one, whose file may have its name."""
+    path, known, ids = list(sys.path), set(sys.modules), set(gym.registry)
+    yield
+    sys.path[:] = path
+    folder = str(tmp_path_factory.getbasetemp())
+    for name in set(sys.modules) - known:
+        file = str(getattr(sys.modules[name], "__file__", None) or "")
+        if file.startswith(folder):
+            del sys.modules[name]
+            text = Path(file).read_text(encoding="utf-8") if Path(file).is_file() else ""
+            for env_id in {id for id in set(gym.registry) - ids if id in text}:
+                del gym.registry[env_id]
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ IN_THE_WHEEL = (
     "spotter/py.typed",
     "spotter/docs/troubleshooting.md",
     "spotter/docs/howto/doctor.md",
-    "spotter/fast/kernels.py",
+    "spotter/engines/kernels.py",
 )
 
 
@@ -133,5 +133,5 @@ def test_sdist_and_wheel_with_a_compiler(unpacked, tmp_path):
     python, names = _installed(unpacked, tmp_path, compiler=None)
     assert [name for name in names if "_kernels" in name and name.endswith((".so", ".pyd"))]
     _works(python, tmp_path)
-    code = "from spotter.fast import kernels; print(kernels.COMPILED)"
+    code = "from spotter.engines import kernels; print(kernels.COMPILED)"
     assert _run(python, "-c", code, cwd=tmp_path) == "True\n"

@@ -1,5 +1,6 @@
 """A plug-in is a file: names, entry points, dotted modules, and suggestions."""
 
+import sys
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -10,24 +11,50 @@ from spotter import plugins
 from spotter.types import UserError
 
 
-def test_built_in_names_leave_out_support_modules():
+def test_a_folder_holds_plugins_and_nothing_else():
     assert {"ppo", "a2c", "reinforce"} <= set(plugins.names("algos"))
-    for kind in plugins.PACKAGES:
-        assert "base" not in plugins.names(kind)
-    assert "vector" not in plugins.names("envs")
-
-
-def test_every_built_in_plugin_loads():
-    for kind in ("algos", "envs", "wrappers", "signals", "nets"):
+    for kind, what in plugins.KINDS.items():
         for name in plugins.names(kind):
             assert plugins.exists(kind, name)
-            assert plugins.load(kind, name).__name__ == f"{plugins.PACKAGES[kind]}.{name}"
+            module = plugins.load(kind, name)
+            assert module.__name__ == f"{what.package}.{name}"
+            assert callable(getattr(module, what.entry)), f"{module.__name__} is no {what.noun}"
 
 
 def test_a_dotted_name_is_a_module():
     assert plugins.load("algos", "tests.config.fake_algo").Config
     assert plugins.exists("algos", "tests.config.fake_algo")
     assert not plugins.exists("algos", "tests.nothing.here")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["def wrap(config, env): ...", "from math import sqrt as x, ceil as wrap", "wrap = print"],
+)
+def test_a_module_is_named_without_a_dot(folder, monkeypatch, text):
+    path = folder("my_board.py", f"{text}\n")
+    monkeypatch.syspath_prepend(str(path.parent.resolve()))
+    assert plugins.exists("wrappers", "my_board")
+    assert "my_board" not in sys.modules, "looking is not importing"
+    assert plugins.load("wrappers", "my_board").wrap
+    sys.modules.pop("my_board")
+    assert not plugins.exists("nets", "my_board"), "an encoder builds"
+
+
+def test_a_module_that_is_no_plugin_says_what_it_lacks(folder, monkeypatch):
+    path = folder("board.py", "")
+    monkeypatch.syspath_prepend(str(path.parent.resolve()))
+    assert not plugins.exists("wrappers", "board")
+    with pytest.raises(UserError) as caught:
+        plugins.load("wrappers", "board")
+    assert str(caught.value) == (
+        "unknown wrapper 'board'; board.py defines no `wrap`, as a wrapper does"
+    )
+
+
+@pytest.mark.parametrize("name", ["json", "test", "math", "spotter", "numpy"])
+def test_other_modules_are_no_plugins(name):
+    assert not plugins.exists("algos", name)
 
 
 def test_an_entry_point(monkeypatch):

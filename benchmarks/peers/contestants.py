@@ -1,4 +1,4 @@
-"""Who takes part, in which works, and how each one's virtual environment is made.
+"""Which libraries take part, in which works, and how each one's virtual environment is made.
 
 Every peer has its own environment under .venvs/, made on demand with pinned versions. torch is
 asked for as 2.13.0; where pip finds a CPU build of it, that one is taken.

@@ -26,7 +26,7 @@ _LONGEST_SEGMENT = 64
 
 
 class Policy(nn.Module):
-    """The network of the other contestants: two towers for vectors, one CNN for pixels."""
+    """The others' network: separate actor and critic for vectors, one CNN for pixels."""
 
     def __init__(self, work: Work, env: Any) -> None:
         super().__init__()

@@ -24,7 +24,7 @@ def configure(work: Work, seed: int, **env: Any) -> Any:
     if work.pixels:
         return resolve(f"{work.env}:rgb", [given]).config
     family = _FAMILIES[work.env]
-    # the others are not told which actions are valid
+    # the others do not know which actions are valid
     given["env"] |= {"id": work.env, "family": family, "mask": False}
     return RunConfig.from_data(given)
 
@@ -69,8 +69,8 @@ def main(**env: Any) -> None:
     """`env`: settings of the environment that are not the work's."""
     work, seed = arguments()
     meter = Meter(work, "spotter", "gymnasium", "torch", "numpy")
-    from spotter.predict import TrainedPolicy
-    from spotter.training import Training
+    from spotter.training.predict import TrainedPolicy
+    from spotter.training.training import Training
 
     with Training(configure(work, seed, **env)) as training:
         policy = TrainedPolicy(training.policy, training.config.env)

@@ -12,7 +12,7 @@ from typing import Any
 from contestants import CONTESTANTS, REFERENCE
 from works import WORKS, Work
 
-from spotter.machine import cores
+from spotter.system.machine import cores
 
 _TITLES = {contestant.name: contestant.title for contestant in CONTESTANTS}
 _HEAD = (

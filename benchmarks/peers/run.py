@@ -6,7 +6,7 @@
     python benchmarks/peers/run.py --share 0.02 --runs 1 --no-write     does it all work?
 
 Every turn is a process of its own with the threads the work asks for; the order is reversed every
-round (A B B A …), so that drift favours nobody. Prints a table per work, writes the raw numbers to
+round (A B B A …), so that drift favours none. Prints a table per work, writes the raw numbers to
 benchmarks/results/ and the tables into docs/benchmarks.md. See benchmarks/README.md.
 """
 

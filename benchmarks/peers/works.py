@@ -17,7 +17,7 @@ class Work:
     env: str
     algo: Literal["ppo", "a2c", "reinforce"] = "ppo"
     count: int = 8
-    """Environment copies."""
+    """Parallel envs."""
     steps: int = 128
     """Vector steps per rollout."""
     minibatch: int = 256

@@ -14,17 +14,17 @@ from rich.console import Console as Terminal
 from rich.console import RenderableType
 
 from spotter.config import resolve
-from spotter.display.live import LiveTable
-from spotter.display.summary import Verdict
-from spotter.recorder import Ending, Row, Start
 from spotter.rundir.run import Run
-from spotter.training import train
+from spotter.sinks.base import Ending, Row, Start
+from spotter.sinks.terminal.live import LiveTable
+from spotter.sinks.terminal.summary import Verdict
+from spotter.training.run import train
 
 SIZE = {"width": 104, "height": 44}
 
 
 class Camera(LiveTable):
-    """A live table of which one moment is kept, and the verdict."""
+    """A live table, of which one frame is kept, and the verdict."""
 
     def __init__(self, picture: Terminal, at_env_steps: int) -> None:
         self._newest: Row | None = None

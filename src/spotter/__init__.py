@@ -8,10 +8,10 @@ print(result.score)
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spotter.api import load, make_env, resolve, resume, run, runs, train
+    from spotter.api import load, make_env, plot, resolve, resume, run, runs, train
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "load", "make_env", "resolve", "resume", "run", "runs", "train"]
+__all__ = ["__version__", "load", "make_env", "plot", "resolve", "resume", "run", "runs", "train"]
 
 
 def __getattr__(name: str) -> Any:

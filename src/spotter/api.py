@@ -5,65 +5,150 @@ config = spotter.resolve("CartPole-v1:ppo", budget={"env_steps": 50_000}).config
 """
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final, overload
 
-from spotter.checkpoint import find, read_config, split
-from spotter.checkpoint import load as _load
+from spotter.charts.figure import METRIC, check_file, figure, save
 from spotter.config import Resolved, RunConfig, changed
 from spotter.config import resolve as _resolve
 from spotter.config.overrides import Override
-from spotter.envs import python, scored
+from spotter.envs import scored
 from spotter.envs.base import Env
-from spotter.origins import fork
-from spotter.origins import resume as _resume
-from spotter.predict import TrainedPolicy
+from spotter.envs.families import python
+from spotter.rundir import group as grouping
 from spotter.rundir.frames import of_runs
 from spotter.rundir.registry import listing
 from spotter.rundir.run import Run, select
 from spotter.rundir.trust import trusting
 from spotter.sinks.console import Console
-from spotter.training import Result
-from spotter.training import train as _train
+from spotter.sweeps import parallel
+from spotter.sweeps.result import GroupResult, checked_seeds, train_each
+from spotter.training.checkpoint import find, read_config, split
+from spotter.training.checkpoint import load as _load
+from spotter.training.predict import TrainedPolicy
+from spotter.training.resume import Fork, fork
+from spotter.training.resume import resume as _resume
+from spotter.training.run import Result
+from spotter.training.run import train as _train
 from spotter.types import UserError
 
 Address = str | Env | Callable[..., Env]
 """A recipe or environment by name; or an environment's class, a function that makes it, or one."""
 
 
+_TRAIN: Final = "spotter.train()"
+_MAKE_ENV: Final = "spotter.make_env()"
+
+
 def resolve(address: Address, *overrides: str, **settings: Any) -> Resolved:
     """The config of a recipe or environment; overrides as on the command line or as keywords."""
-    return _resolve(_named(address), [*overrides, settings])
+    return _resolve(_named(address), [*overrides, settings], place="spotter.resolve()")
 
 
 def _named(address: Address) -> str:
     return address if isinstance(address, str) else python.offer(address)
 
 
+@overload
 def train(
     address: Address,
     *overrides: str,
+    seeds: None = None,
+    group: str = "",
     quiet: bool = False,
     save: bool = True,
     start_from: str | None = None,
     fresh_optimizer: bool = False,
     why: str = "",
     **settings: Any,
-) -> Result:
+) -> Result: ...
+
+
+@overload
+def train(
+    address: Address,
+    *overrides: str,
+    seeds: Iterable[int],
+    jobs: int = 1,
+    group: str = "",
+    quiet: bool = False,
+    save: bool = True,
+    start_from: str | None = None,
+    fresh_optimizer: bool = False,
+    why: str = "",
+    **settings: Any,
+) -> GroupResult: ...
+
+
+def train(
+    address: Address,
+    *overrides: str,
+    seeds: Iterable[int] | None = None,
+    jobs: int = 1,
+    group: str = "",
+    quiet: bool = False,
+    save: bool = True,
+    start_from: str | None = None,
+    fresh_optimizer: bool = False,
+    why: str = "",
+    **settings: Any,
+) -> Result | GroupResult:
     """Train, printing progress unless `quiet`; the result holds score, policy, reason and run.
 
     `address` may be an environment's class, a function that makes one, or an instance, which is
-    copied. `start_from` takes the weights of another run, such as `@last/@best`.
+    copied. `start_from` takes the weights of another run, such as `@last/@best`. `seeds` trains one
+    run each, as a group with a name of its own or called `group`: one after the other in this
+    process, or `jobs` at once in others.
     """
-    resolved = resolve(address, *overrides, **settings)
+    name = _named(address)
     origin = fork(start_from, fresh_optimizer) if start_from else None
 
-    def new_run() -> Run:
-        parent = origin.parent() if origin else None
-        return Run.create(resolved.config, resolved.address, sys.argv, parent=parent, why=why)
+    def train_one(edits: Sequence[Override], group: str) -> Result:
+        resolved = _resolve(name, edits, place=_TRAIN)
 
-    made = new_run if save else None
-    return _train(resolved.config, _sinks(quiet), made, origin, resolved.written, resolved.notes)
+        def new_run() -> Run:
+            parent = origin.parent() if origin else None
+            return Run.create(
+                resolved.config, resolved.address, sys.argv, parent=parent, why=why, group=group
+            )
+
+        made = new_run if save else None
+        sinks = _sinks(quiet)
+        return _train(resolved.config, sinks, made, origin, resolved.written, resolved.notes)
+
+    edits: list[Override] = [*overrides, settings]
+    if seeds is None:
+        if jobs != 1:
+            raise UserError("jobs needs seeds: one run is one process")
+        return train_one(edits, grouping.check_name(group) if group else "")
+    if "seed" in settings or any(text.partition("=")[0].strip() == "seed" for text in overrides):
+        raise UserError("seeds says which seeds: leave out seed")
+    chosen = checked_seeds(seeds)
+    _check_jobs(jobs, save)
+    label = _group_name(group, _resolve(name, edits, place=_TRAIN), origin)
+    if jobs > 1:
+        return parallel.train(label, chosen, parallel.Order(name, edits, origin, jobs, why, quiet))
+    return train_each(label, chosen, lambda seed: train_one([*edits, {"seed": seed}], label))
+
+
+def _check_jobs(jobs: int, save: bool) -> None:
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
+        raise UserError(f"jobs should be 1 or more, not {jobs!r}")
+    if jobs > 1 and not save:
+        raise UserError("jobs needs run folders, from which results are read: leave out save=False")
+
+
+def _group_name(given: str, resolved: Resolved, origin: Fork | None) -> str:
+    """Without a given one, a name that no group here has: results hold policies, so every seed is
+    trained."""
+    start, infos = origin.parent() if origin else None, listing().infos
+    if given:
+        there = grouping.members(grouping.check_name(given), infos)
+        grouping.check_alike(given, resolved.config, there, start)
+        return given
+    name = grouping.default_name(resolved.address, resolved.config, start)
+    return grouping.unused_name(name, infos)
 
 
 def resume(
@@ -76,7 +161,7 @@ def resume(
 ) -> Result:
     """Resume a run, with other settings if given; `trust` as for `load`."""
     with trusting(trust):
-        origin = _resume(selector, [*overrides, settings])
+        origin = _resume(selector, [*overrides, settings], "spotter.resume()")
     return _train(origin.config, _sinks(quiet), lambda: origin.take_up(sys.argv, why), origin)
 
 
@@ -118,14 +203,15 @@ def _config_of(given: Address | Run | Result | RunConfig, edits: Sequence[Overri
             return given
     if isinstance(given, Run):
         given = given.config()
-    return changed(given if isinstance(given, RunConfig) else given.config, edits)
+    config = given if isinstance(given, RunConfig) else given.config
+    return changed(config, edits, _MAKE_ENV)
 
 
 def _run_or_config(name: str, edits: Sequence[Override]) -> Run | RunConfig:
     if name.startswith("@"):
         return select(split(name)[0])
     try:
-        return _resolve(name, edits).config
+        return _resolve(name, edits, place=_MAKE_ENV).config
     except UserError as unknown:
         try:
             return select(split(name)[0])
@@ -136,6 +222,38 @@ def _run_or_config(name: str, edits: Sequence[Override]) -> Run | RunConfig:
 def runs() -> Any:
     """Every run in the folder of runs as a pandas DataFrame: newest first, indexed by id."""
     return of_runs(listing().infos)
+
+
+def plot(
+    *runs: str | Run | Result | GroupResult, metric: str = METRIC, out: str | Path | None = None
+) -> Any:
+    """A metric of runs over env steps as a matplotlib Figure: seeds together, with intervals.
+
+    Runs by name, groups by name, or results; `out` writes a .png, .svg or .pdf file as well.
+    """
+    path = None if out is None else check_file(Path(out))
+    drawn = figure(_distinct(runs), metric)
+    if path is not None:
+        save(drawn, path)
+    return drawn
+
+
+def _distinct(given: Iterable[str | Run | Result | GroupResult]) -> list[Run]:
+    found: dict[Run, None] = {}
+    for one in given:
+        results = one.results if isinstance(one, GroupResult) else (one,)
+        for part in results:
+            found |= dict.fromkeys(_runs_of(part))
+    return list(found)
+
+
+def _runs_of(one: str | Run | Result) -> list[Run]:
+    if isinstance(one, str):
+        return grouping.select_all([one])
+    run = one if isinstance(one, Run) else one.run
+    if run is None:
+        raise UserError("a result without a run folder (save=False) cannot be plotted")
+    return [run]
 
 
 def run(selector: str) -> Run:

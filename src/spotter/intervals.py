@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Final
 
+FEWEST_SEEDS: Final = 3
+"""For an interval over seeds: of two, it would be 13 times as wide as the seeds are apart."""
+FEW_SEEDS: Final = f"an interval needs {FEWEST_SEEDS} seeds"
 _Z: Final = 1.959963984540054
 _T_OF_FEW: Final = {1: 12.7062, 2: 4.3027, 3: 3.1824, 4: 2.7764, 5: 2.5706}
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean and the half-width of its 95 % confidence interval; None for a single value."""
+    """A mean and the half-width of its 95 % confidence interval; None for too few values."""
 
     mean: float
     half: float | None
@@ -44,6 +47,12 @@ def interval(values: Sequence[float]) -> Interval:
     if count < 2 or not math.isfinite(mean):
         return Interval(mean, None, count)
     return Interval(mean, t_quantile(count - 1) * stdev(values) / math.sqrt(count), count)
+
+
+def over_seeds(scores: Sequence[float]) -> Interval:
+    """The same for one score per seed, from `FEWEST_SEEDS` on; below there is only the mean."""
+    found = interval(scores)
+    return found if found.count >= FEWEST_SEEDS else Interval(found.mean, None, found.count)
 
 
 def t_quantile(freedom: int) -> float:

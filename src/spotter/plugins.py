@@ -1,8 +1,8 @@
 """A plug-in is a file: `algos/ppo.py` is what `algo.name: ppo` means.
 
-Names are resolved in this order: a module of the built-in package, an entry point in the group
-`spotter.<kind>` (kinds: algos, envs, nets, wrappers, signals), a dotted `package.module`.
-Nothing registers itself and there is no central list.
+Names are resolved in this order: a module in the folder of its kind, an entry point in the group
+`spotter.<kind>`, a module by its name, `my_module` or `my.package.module`. Nothing registers itself
+and there is no central list: a folder holds plug-ins and nothing else.
 """
 
 import ast
@@ -13,6 +13,7 @@ import os
 import pkgutil
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import PathFinder
 from importlib.metadata import entry_points
@@ -26,32 +27,29 @@ RUNS_VARIABLE: Final = "SPOTTER_RUNS"
 """Names the folder of runs; `runs` in the working folder without it."""
 DISTRIBUTION: Final = "spotter-rl"
 """What the package index calls this package; `spotter` is another one there."""
-PACKAGES: Final = {
-    "algos": "spotter.algos",
-    "envs": "spotter.envs",
-    "nets": "spotter.nets",
-    "wrappers": "spotter.envs.wrappers",
-    "signals": "spotter.envs.signals",
-}
-_SINGULAR: Final = {
-    "algos": "algorithm",
-    "envs": "environment family",
-    "nets": "encoder",
-    "wrappers": "wrapper",
-    "signals": "reward signal",
-}
-# Modules of those packages that serve the plug-ins and are none themselves.
-_SUPPORT: Final = {
-    "algos": {"base"},
-    "envs": {
-        *("ale", "base", "batch", "buffers", "checkup", "doom", "emulator", "fingerprint"),
-        *("grade", "layout", "logbook", "make", "meter", "naming", "native", "pool", "process"),
-        *("slices", "space_data", "spaces", "tape", "vector", "watchdog", "worker", "wrappers"),
-        *("contract", "defaults", "drop", "scale", "scored", "signals"),
-    },
-    "nets": {"actor_critic", "encoders", "heads", "layers", "normalize"},
-    "wrappers": {"base"},
-    "signals": {"base"},
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What can be named in a config, and what a file of it must define."""
+
+    package: str
+    noun: str
+    entry: str
+    """The function that everything starts with."""
+
+    @property
+    def folder(self) -> str:
+        return self.package.removeprefix("spotter.").replace(".", "/")
+
+
+KINDS: Final = {
+    "algos": Kind("spotter.algos", "algorithm", "make"),
+    "envs": Kind("spotter.envs.families", "environment family", "make"),
+    "nets": Kind("spotter.policy.encoders", "encoder", "build"),
+    "wrappers": Kind("spotter.envs.wrappers", "wrapper", "wrap"),
+    "signals": Kind("spotter.envs.rewards", "reward signal", "make"),
+    "sinks": Kind("spotter.sinks.trackers", "sink", "make"),
 }
 
 
@@ -61,9 +59,9 @@ def names(kind: str) -> list[str]:
 
 
 def _built_in(kind: str) -> set[str]:
-    package = importlib.util.find_spec(PACKAGES[kind])
+    package = importlib.util.find_spec(KINDS[kind].package)
     folders = list(package.submodule_search_locations or ()) if package else []
-    return {module.name for module in pkgutil.iter_modules(folders)} - _SUPPORT[kind]
+    return {module.name for module in pkgutil.iter_modules(folders)}
 
 
 @cache
@@ -73,16 +71,36 @@ def _third_party(kind: str) -> dict[str, str]:
 
 
 def exists(kind: str, name: str) -> bool:
-    """Whether `load` would find something, without importing a built-in plug-in."""
+    """Whether `load` would find something; imports at most the packages a module is in."""
     known = name in _built_in(kind) or name in _third_party(kind)
-    return known or ("." in name and findable(name))
+    return known or _is_module(kind, name)
+
+
+def _is_module(kind: str, name: str) -> bool:
+    """Whether a name is that of a module outside. One without a dot must look like a plug-in of the
+    kind as well: many words are names of modules. Its file is read, not imported."""
+    if "." in name:
+        return findable(name)
+    if not name.isidentifier() or not findable(name):
+        return False
+    spec = importlib.util.find_spec(name)
+    return spec is not None and _defines(spec.origin, KINDS[kind].entry)
+
+
+def _defines(file: str | None, name: str) -> bool:
+    """Whether a Python file defines or imports something of that name at its top."""
+    if file is None or not file.endswith(".py"):
+        return False
+    text = Path(file).read_text(encoding="utf-8", errors="replace")
+    found = rf"^(?:(?:def|class)\s+{name}\b|{name}\s*[:=]|from\s.*\bimport\b.*\b{name}\b)"
+    return re.search(found, text, re.MULTILINE) is not None
 
 
 def offers(kind: str, name: str, attribute: str) -> bool:
     """Whether a plug-in defines a class of that name; a built-in one is looked at, not imported."""
     if name not in _built_in(kind):
         return exists(kind, name) and hasattr(load(kind, name), attribute)
-    spec = importlib.util.find_spec(f"{PACKAGES[kind]}.{name}")
+    spec = importlib.util.find_spec(f"{KINDS[kind].package}.{name}")
     assert spec is not None and spec.origin is not None
     text = Path(spec.origin).read_text(encoding="utf-8")
     return re.search(rf"^class {attribute}\b", text, re.MULTILINE) is not None
@@ -90,7 +108,9 @@ def offers(kind: str, name: str, attribute: str) -> bool:
 
 def purpose(kind: str, name: str) -> str:
     """What a plug-in's file says it is for; the file is read, not imported."""
-    module = f"{PACKAGES[kind]}.{name}" if name in _built_in(kind) else _third_party(kind)[name]
+    module = (
+        f"{KINDS[kind].package}.{name}" if name in _built_in(kind) else _third_party(kind)[name]
+    )
     spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None:
         return ""
@@ -101,16 +121,16 @@ def purpose(kind: str, name: str) -> str:
 def load(kind: str, name: str) -> ModuleType:
     """The module behind a name; an unknown name is a `UserError` with the nearest match."""
     if name in _built_in(kind):
-        return importlib.import_module(f"{PACKAGES[kind]}.{name}")
+        return importlib.import_module(f"{KINDS[kind].package}.{name}")
     if name in _third_party(kind):
         return _import(_third_party(kind)[name])
-    if "." in name and findable(name):
+    if _is_module(kind, name):
         return _import(name)
     raise UserError(unknown(kind, name))
 
 
 def _import(name: str) -> ModuleType:
-    """Somebody else's module: whatever it raises is their mistake, told in one sentence."""
+    """A third-party module: whatever it raises is reported as its error, in one sentence."""
     try:
         return importlib.import_module(name)
     except Exception as error:
@@ -119,11 +139,19 @@ def _import(name: str) -> ModuleType:
 
 def unknown(kind: str, name: str) -> str:
     """The sentence for a name that no plug-in of a kind has."""
-    return f"unknown {_SINGULAR[kind]} '{name}'{did_you_mean(name, names(kind))}"
+    noun, entry = KINDS[kind].noun, KINDS[kind].entry
+    is_file = name.isidentifier() and Path(f"{name}.py").is_file()
+    if is_file and not _is_module(kind, name):
+        return f"unknown {noun} '{name}'; {name}.py defines no `{entry}`, as {_a(noun)} does"
+    return f"unknown {noun} '{name}'{did_you_mean(name, names(kind))}"
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def findable(name: str) -> bool:
-    """Whether a module of that dotted name exists; its parent packages are imported."""
+    """Whether a module of that name exists; its parent packages are imported."""
     try:
         return not _is_from_runs(name) and importlib.util.find_spec(name) is not None
     except Exception:  # a parent package may fail in any way while it is imported

@@ -13,7 +13,7 @@ env steps above 1. A warm-up rises from `floor` (else 0) at the very beginning o
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -221,6 +221,15 @@ def scheduled(settings: BaseModel) -> Iterator[tuple[str, Schedule]]:
         value = getattr(settings, name)
         if isinstance(value, Schedule):
             yield info.alias or name, value
+
+
+def values_at(settings: BaseModel, names: Sequence[str], progress: Progress) -> dict[str, float]:
+    """Some scheduled settings at one point of training, by name; without those that are null."""
+    return {
+        name: schedule.at(progress)
+        for name in names
+        if (schedule := getattr(settings, name)) is not None
+    }
 
 
 def constant(value: float) -> Schedule:

@@ -1,7 +1,7 @@
 """The glossary: the few values that cross module borders.
 
-env step      one action in one environment copy; budgets and charts count these
-vector step   one call that steps every copy once (= env steps / copies)
+env step      one action in one environment; budgets and charts count these
+vector step   one call that steps every env once (= env steps / envs)
 rollout       the [T, N] block of transitions one update learns from
 update        collect one rollout, learn from it: what `Training.step()` does
 score         raw, unshaped return of a full episode; decides "solved" and "best"
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.generic]
 Obs = dict[str, Array]
-"""One array per observation leaf, first axis = environment copy. Plain spaces use `obs`."""
+"""One array per observation leaf, first axis = environment. Plain spaces use `obs`."""
 
 
 CERTIFICATE_FORMAT: Final = 2
@@ -32,7 +32,7 @@ CERTIFICATE_FORMAT: Final = 2
 
 
 class UserError(ValueError):
-    """A mistake the user can mend: one sentence saying what, where, and the nearest valid thing."""
+    """A mistake the user can fix: one sentence saying what, where, and the nearest valid thing."""
 
 
 class NoMatchError(UserError):
@@ -132,11 +132,11 @@ class Episode:
 
 
 @dataclass(frozen=True, slots=True)
-class Tape:
-    """A copy's latest steps, such that a fresh one can be brought to the same point."""
+class ReplayLog:
+    """An env's latest steps, with which a fresh one can be brought to the same state."""
 
     start: Mapping[str, Any]
-    """The copy's plain attributes and random streams before the reset; empty where unknown."""
+    """The env's plain attributes and random streams before the reset; empty where unknown."""
     seed: int | None
     """What `reset` was called with."""
     actions: tuple[Array, ...]
@@ -145,14 +145,15 @@ class Tape:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An environment copy that failed and was replaced."""
+    """An environment that failed and was replaced."""
 
-    copy: int
+    env: int
+    """Its row in the buffers."""
     kind: Literal["raised", "hung", "died", "not finite"]
     text: str
-    """One sentence: which copy, seed, step, last actions, and what happened."""
+    """One sentence: which env, seed, step, last actions, and what happened."""
     traceback: str
-    tape: Tape | None
+    replay_log: ReplayLog | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from spotter.training import Training
+from spotter.training.training import Training
 
 
 def weights(make_config, updates=2, **algo):

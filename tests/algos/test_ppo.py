@@ -5,9 +5,8 @@ from itertools import pairwise
 import pytest
 import torch
 
-from spotter import functional
-from spotter.fast import objectives
-from spotter.training import Training
+from spotter.engines import functional, objectives
+from spotter.training.training import Training
 from spotter.types import UserError
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from spotter.training import Training
+from spotter.training.training import Training
 
 
 def weights(make_config, updates=2, **algo):
@@ -66,7 +66,7 @@ def test_the_gradient_is_the_policy_gradient(make_config):
     with Training(config) as training:
         policy = training.policy
         before = policy.policy_head.linear.weight.detach().clone()
-        rollout = training.algorithm.collect(training.collector, progress(0))
+        rollout = training.source.worker.gather(progress(0)).rollout
         losses, steps = [], 0
         for n in range(4):
             length = int(rollout.valid[:, n].sum())

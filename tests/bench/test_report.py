@@ -31,7 +31,7 @@ def config(make_config):
 
 def test_the_headline(config):
     assert headline("FrozenLake-v1:ppo", findings(config)) == (
-        "FrozenLake-v1:ppo: 4 copies (auto: sync), 1 of 2 threads, cpu"
+        "FrozenLake-v1:ppo: 4 envs (auto: sync), 1 of 2 threads, cpu"
     )
 
 
@@ -86,7 +86,7 @@ def test_nothing_to_change(config):
     [
         (1000, None, ""),
         (100, None, "once in 10 steps: algo.steps=32 is long enough"),
-        (20, 128, "once in 50 steps: algo.steps=128 instead of 32 would show each copy 2 of them"),
+        (20, 128, "once in 50 steps: algo.steps=128 instead of 32 would show each env 2 of them"),
         (0, None, "earned nothing in 1,000 env steps"),
     ],
 )

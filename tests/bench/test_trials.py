@@ -142,7 +142,7 @@ def test_still_more_copies_while_it_pays(config):
 
 
 def test_p39_workers_are_counted_once_processes_pay(config, monkeypatch):
-    monkeypatch.setattr("spotter.machine.cores", lambda: 4)
+    monkeypatch.setattr("spotter.system.machine.cores", lambda: 4)
     won = _trial({"env.backend": "process"}, 2.0, "backend")
     assert [c.label for c in following(config, won, [won])] == [
         "env.backend=process env.workers=3",

@@ -39,7 +39,7 @@ def test_tables_and_sentences(spotter, folder, measured):
     ran = spotter("bench", "Acrobot-v1:ppo")
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
-    assert lines[0].startswith("Acrobot-v1:ppo: 16 copies")
+    assert lines[0].startswith("Acrobot-v1:ppo: 16 envs")
     for line in (
         "learn\t60 %\t600.0",
         "achieved\t1,000\tover 10 updates",
@@ -60,8 +60,8 @@ def test_on_a_terminal(spotter, folder, measured, monkeypatch):
 
 
 def test_cartpole_unless_told_otherwise(spotter, folder, measured):
-    assert spotter("bench").out.startswith("CartPole-v1:ppo: 8 copies")
-    assert spotter("bench", "env.count=16", "seed=9").out.startswith("CartPole-v1:ppo: 16 copies")
+    assert spotter("bench").out.startswith("CartPole-v1:ppo: 8 envs")
+    assert spotter("bench", "env.count=16", "seed=9").out.startswith("CartPole-v1:ppo: 16 envs")
     assert [config.seed for config, _ in measured.calls] == [1, 9]
     assert [seconds for _, seconds in measured.calls] == [60, 60]
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from spotter import blackbox
 from spotter.envs.make import make_vector
 from spotter.testing.scripted import FAULTY_ID
+from spotter.training import blackbox
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_one_that_does_not_happen_again_is_1(spotter, box):
     path.write_text(path.read_text().replace("RuntimeError: the", "KeyError: the"))
     ran = spotter("blackbox", str(box))
     assert ran.code == 1
-    assert "it raised RuntimeError at step 2 of 2; at the time, environment copy 0" in ran.out
+    assert "it raised RuntimeError at step 2 of 2; at the time, environment 0" in ran.out
 
 
 def test_mistakes_are_one_sentence(spotter, box, tmp_path):

@@ -37,7 +37,8 @@ def test_outcomes_then_settings(spotter, make_run):
         "5,000",
     ]
     assert table[two.id][1:6] == ["3", "20", "-", "eval", "-"]
-    assert table[two.id][-2:] == ["1,234", "900"]
+    assert table[two.id][-3:-1] == ["1,234", "900"]
+    assert table["run"][-1] == "differs" and table[two.id][-1] == "lr 1e-05"
     assert table["setting"] == [one.id, two.id]
     assert table["algo.lr"][1] == "1e-05"
     assert table["seed"] == ["1", "3"]
@@ -108,3 +109,35 @@ def test_a_setting_that_a_resume_changed_is_told_with_all_its_values(spotter, ma
     out = spotter("compare", one.id, other.id).out.splitlines()
     assert line in out
     assert f"note: {one.id} trained 30,208 of 33,280 env steps with algo.gamma=0.3" in out
+
+
+def test_groups_are_compared_by_name(spotter, make_run):
+    slow = {"algo": {"name": "ppo", "lr": 1e-5}}
+    for seed in (1, 2, 3):
+        make_run(scores=[10.0 * seed], config={"seed": seed}, group="base")
+        make_run(scores=[10.0 * seed + 5], config={"seed": seed, **slow}, group="slow")
+    ran = spotter("compare", "base", "slow")
+    assert ran.code == 0
+    base, other, better = ran.out.splitlines()[7:10]
+    assert base.startswith("CartPole-v1:ppo with lr ")
+    assert base.endswith(": 20 ± 24.84 (95 % over 3 seeds: 1, 2, 3)")
+    assert other.startswith("CartPole-v1:ppo with lr 1e-05: 25 ± 24.84")
+    assert re.match(
+        r"CartPole-v1:ppo with lr 1e-05: probability of improvement 0.67 "
+        r"\(95 % interval 0\.\d\d to 1\.00\) over CartPole-v1:ppo with lr 0\.",
+        better,
+    )
+    table = rows(ran.out)
+    assert table["setting"] == ["base", "slow"], "a column per group"
+    assert table["algo.lr"][1] == "1e-05" and "seed" not in table
+    assert spotter("compare", "base", "base").code == 0, "one group is several runs"
+    assert "did you mean 'base'" in spotter("compare", "bas", "slow").err
+
+
+def test_two_seeds_give_no_interval(spotter, make_run):
+    for seed in (1, 2):
+        make_run(scores=[1.0], config={"seed": seed}, group="a")
+        make_run(scores=[1.0], config={"seed": seed, "budget": {"env_steps": 7}}, group="b")
+    out = spotter("compare", "a", "b").out
+    assert "improvement 0.50 (an interval needs 3 seeds)" in out
+    assert " (2 seeds: 1, 2; an interval needs 3 seeds)\n" in out

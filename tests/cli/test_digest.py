@@ -1,7 +1,7 @@
 """`spotter digest`."""
 
-from spotter.digest.text import tokens
-from tests.digest.making import make
+from spotter.pages.digest.tokens import tokens
+from tests.pages.digest.making import make
 
 
 def test_a_page_is_printed_for_the_last_run(spotter):

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from spotter.cli.doctor import exit_code
-from spotter.doctor import environments as doctor
-from spotter.doctor.environments import Finding
-from tests.doctor.recordings import FOLDER, unpack
+from spotter.diagnose.doctor import environments as doctor
+from spotter.diagnose.doctor.environments import Finding
+from tests.diagnose.doctor.recordings import FOLDER, unpack
 
 FINE = Finding("bandit", "Bandit-v0", "ok", 7e-6, "discrete 1", "discrete 10", "", True, True)
 MISSING = Finding(

@@ -72,7 +72,7 @@ def test_usage_is_2(spotter, args, monkeypatch, tmp_path):
 
 def test_the_page_has_every_code():
     from spotter.cli import main, pipe
-    from spotter.interrupts import EXIT_CODES
+    from spotter.system.interrupts import EXIT_CODES
 
     listed = re.findall(r"^\| (\d+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     known = {0, main.ENV_ERROR, main.USER_ERROR, pipe.READER_GONE, *EXIT_CODES.values()}

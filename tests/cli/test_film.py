@@ -5,7 +5,7 @@ from pathlib import Path
 import av
 import pytest
 
-from tests.traces.making import saved
+from tests.episodes.making import saved
 
 
 @pytest.fixture
@@ -41,3 +41,18 @@ def test_mistakes_are_one_sentence(spotter, run, args, sentence):
     ran = spotter("film", *args)
     assert ran.code == 2
     assert sentence in ran.err and len(ran.err.strip().splitlines()) == 1
+
+
+def test_a_gif_by_its_name(spotter, run, tmp_path):
+    path = tmp_path / "film.gif"
+    short = ("--seconds", "6", "--checkpoints", "2")
+    ran = spotter("film", "@last", *short, "-o", str(path))
+    assert ran.code == 0, ran.err
+    assert path.read_bytes().startswith(b"GIF89a")
+    with av.open(str(path)) as container:
+        frames = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+    assert f"{path} ({len(frames) / 12:.0f} s, 640x360)" in ran.out
+    assert all(frame.shape == (360, 640, 3) for frame in frames)
+    assert list(path.parent.glob(".*gif*")) == [], "no draft stays"
+    refused = spotter("film", "@last", "-o", "film.webm")
+    assert refused.code == 2 and "a film is an .mp4 or .gif file" in refused.err

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from spotter.traces.format import listing, load
-from tests.traces.making import saved
-from tests.traces.odd import ID as ODD
+from spotter.episodes.format import listing, load
+from tests.episodes.making import saved
+from tests.episodes.odd import ID as ODD
 
 CLASSIC = {"family": "classic"}
 REWARD = {"signals": [{"source": "step_penalty", "weight": 0.1}]}
@@ -105,7 +105,7 @@ def test_several_episodes_and_the_audit(spotter, run, tmp_path):
     assert audit["env"][1] == "1"
     assert audit["step_penalty"][1] == "-0.1"
     assert audit["step_penalty"][7] == "9%", "0.1 of 1.1"
-    assert rows[4][6:8] == ["steps paid", "share"]
+    assert rows[4][6:8] == ["nonzero", "share"]
     assert "training reward" in audit
     with path.open(newline="", encoding="utf-8") as file:
         seeds = {row["seed"] for row in csv.DictReader(file)}
@@ -186,7 +186,7 @@ def test_masks_and_fresh_weights(spotter, make_config):
     ran = spotter("inspect", "@last", "--untrained")
     assert "fresh weights, untrained" in ran.out
     assert ran.out.count("1 masked") == 4
-    assert "note: spotter.testing.scripted:Scripted-v0 gives no pictures" in ran.out
+    assert "note: spotter.testing.scripted:Scripted-v0 gives no images" in ran.out
 
 
 @pytest.mark.parametrize(

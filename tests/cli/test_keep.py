@@ -34,9 +34,7 @@ def test_tag_and_untag(spotter, make_run):
 
 def test_rm_needs_a_word_when_nobody_can_be_asked(spotter, make_run):
     keep, drop = make_run(), make_run()
-    assert error(spotter("rm", drop.id)) == (
-        "nobody is there to ask; add --yes to delete without asking"
-    )
+    assert error(spotter("rm", drop.id)) == ("not a terminal: add --yes to delete without asking")
     assert drop.folder.exists()
     assert spotter("rm", drop.id, "--yes").out == f"deleted {drop.id}\n"
     assert [run.id for run in all_runs()] == [keep.id]

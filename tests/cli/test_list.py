@@ -33,6 +33,12 @@ def test_no_match(spotter):
     assert ran.err.startswith("spotter: no recipe matches 'CartPole-v9:ppo'; did you mean '")
 
 
+def test_an_environment_without_a_recipe(spotter):
+    cells = spotter("list", "Blackjack-v1").out.rstrip("\n").split("\t")
+    assert cells[:2] == ["Blackjack-v1:ppo", "ppo"]
+    assert cells[4] == "no recipe for Blackjack-v1: defaults for tabular states (kind `tabular`)"
+
+
 def test_broken_recipes_are_shown_as_such(spotter, folder):
     folder("recipes/Broken-v0.yaml", "variants: [")
     out = spotter("list", "broken").out
@@ -46,6 +52,8 @@ KINDS = {
     "wrappers": "frame_stack",
     "signals": "step_penalty",
     "encoders": "nature_cnn",
+    "sinks": "tensorboard",
+    "defaults": "continuous",
     "metrics": "policy/entropy",
     "settings": "algo.lr",
 }

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from spotter.cli import manual
-from spotter.doctor.rules import BY_ID
-from spotter.metrics.rules import IDS
+from spotter.diagnose.rules import BY_ID, IDS
 
 SOURCE = Path(manual.__file__).parents[1]
 
@@ -50,6 +49,11 @@ def test_other_topics(spotter, topic, words):
     ran = spotter("help", topic)
     assert ran.code == 0
     assert ran.out.startswith(words)
+
+
+def test_pages_are_printed_without_comments(spotter):
+    assert "<!--" in (manual.folder() / "quickstart.md").read_text(encoding="utf-8")
+    assert "<!--" not in spotter("help", "quickstart").out
 
 
 def test_alone_it_lists_every_page(spotter):

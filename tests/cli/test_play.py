@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from spotter.config import resolve
+from spotter.episodes import format as traces
 from spotter.rundir.run import Run
-from spotter.traces import format as traces
-from spotter.training import train
+from spotter.training.run import train
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_a_race_without_a_window(spotter, run, monkeypatch):
 def test_it_plays_in_a_window(spotter, monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     pressed = lambda self: (frozenset({"left"}), frozenset({"left"}))  # noqa: E731
-    monkeypatch.setattr("spotter.traces.window.Window.keys", pressed)
+    monkeypatch.setattr("spotter.episodes.window.Window.keys", pressed)
     ran = spotter("play", "CartPole-v1", "--episodes", "1", "--fps", "240", "--seed", "1")
     assert ran.code == 0 and ran.out.startswith("episode 1: score ")
 

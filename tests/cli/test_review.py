@@ -4,7 +4,7 @@ import pytest
 
 from spotter import review
 from spotter.cli import review as command
-from tests.digest.making import make
+from tests.pages.digest.making import make
 from tests.review.server import Reply, completion, no_model, serving
 
 
@@ -77,7 +77,7 @@ def test_a_wrong_setting_is_one_sentence(spotter, monkeypatch, url, key):
     assert asked.err.count("\n") == 1
     shown = spotter("review", "--show")
     assert shown.code == 0
-    assert "to nobody: " in shown.out.splitlines()[0]
+    assert "to no model: " in shown.out.splitlines()[0]
     assert "sk-1" not in asked.out + asked.err + shown.out + shown.err
 
 

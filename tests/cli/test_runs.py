@@ -189,3 +189,13 @@ def test_show_tells_the_whole_story(spotter, make_run, make_config):
     assert shown["tags"] == "odd"
     assert shown["score"] == "2 ± 12.71 (95 %) over 2 episodes"
     assert shown["loss/total"] == "0.123457"
+
+
+def test_a_group_is_shown_and_found(spotter, make_run):
+    grouped, alone = make_run(group="both"), make_run()
+    ran = spotter("runs", "group=both")
+    assert ran.out.startswith(grouped.id) and ran.out.endswith("\tboth\n")
+    assert alone.id not in ran.out
+    assert spotter("runs", alone.id).out.count("\t") == 5, "no column without a group"
+    assert re.search(r"^group +both$", spotter("show", grouped.id).out, re.MULTILINE)
+    assert not re.search(r"^group ", spotter("show", alone.id).out, re.MULTILINE)

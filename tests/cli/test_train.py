@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from spotter.cli.train import verdict
-from spotter.cli.words import count, duration, number
-from spotter.envs.slices import EnvError
+from spotter.envs.backends.slices import EnvError
+from spotter.text.words import count, duration, number
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def trained(monkeypatch):
             return Training.result
 
     Training.calls.clear()
-    monkeypatch.setitem(sys.modules, "spotter.training", Training)
+    monkeypatch.setitem(sys.modules, "spotter.training.run", Training)
     return Training
 
 
@@ -91,10 +91,10 @@ def test_an_interrupted_training_is_130_with_a_sentence(spotter, trained):
 
 
 def test_a_failing_environment_is_1_and_tells_all(spotter, trained):
-    trained.result = EnvError("environment copy 3 (seed 7) raised ValueError: no\nmore lines")
+    trained.result = EnvError("environment 3 (seed 7) raised ValueError: no\nmore lines")
     ran = spotter("train", "CartPole-v1", "--quiet")
     assert ran.code == 1
-    assert ran.err.startswith("spotter: environment copy 3 (seed 7) raised ValueError: no\nmore")
+    assert ran.err.startswith("spotter: environment 3 (seed 7) raised ValueError: no\nmore")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_failing_environment_is_1_and_tells_all(spotter, trained):
         (["--resume", "@last"], "there is no run in"),
         (["--resume", "@last", "--algo", "ppo"], "--algo does not go with --resume"),
         (["--resume", "@last", "--no-save"], "--no-save does not go with --resume"),
-        (["CartPole-v1", "--resume", "@last"], "--resume goes on with a run and takes no address"),
+        (["CartPole-v1", "--resume", "@last"], "--resume continues a run and takes no address"),
     ],
 )
 def test_mistakes_are_found_before_training(spotter, trained, args, sentence):
@@ -163,7 +163,7 @@ def test_stop_go_on_fork_and_prove_end_to_end(spotter):
     )
     ran = spotter("train", "--resume", "@last", "budget.env_steps=1024", "algo.lr=1e-4")
     assert ran.code == 0
-    assert "goes on from 512 env steps" in ran.out
+    assert "resumes from 512 env steps" in ran.out
     assert "the budget of 512 env steps becomes 1,024 env steps" in ran.out
     ran = spotter("train", "CartPole-v1:ppo", *short[:-1], "--from", "@last/@latest")
     assert ran.code == 0
@@ -178,3 +178,28 @@ def test_stop_go_on_fork_and_prove_end_to_end(spotter):
         "exact: 7 updates at once equal 3, kill -9 in the middle of episodes and 4 more"
     )
     assert grade.startswith("resume grade: exact (")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--seeds", "5-1"], "seeds are written like 1-5 or 1,4,9, not '5-1'"),
+        (["--seeds", "1-2", "--seed", "3"], "--seeds says which seeds"),
+        (["--seeds", "1-2", "seed=3"], "--seeds says which seeds"),
+        (["--seeds", "1-2", "--no-save"], "--no-save does not go with --seeds"),
+        (["--seeds", "1-2", "--verify"], "--verify does not go with --seeds"),
+        (["--seeds", "1-2", "--jobs", "0"], "--jobs should be a whole number above 0, got '0'"),
+        (["--seeds", "1-2", "--jobs", "x"], "--jobs should be a whole number above 0, got 'x'"),
+        (["--jobs", "2"], "--jobs needs --seeds"),
+        (["--group", "3"], "'3' cannot be the name of a group"),
+    ],
+)
+def test_mistakes_about_groups_are_one_sentence(spotter, folder, words, sentence):
+    ran = spotter("train", "CartPole-v1:ppo", *words)
+    assert ran.code == 2
+    assert sentence in ran.err and len(ran.err.strip().splitlines()) == 1
+
+
+def test_resume_takes_no_seeds(spotter, folder):
+    ran = spotter("train", "--resume", "@last", "--seeds", "1-2")
+    assert ran.code == 2 and "--seeds does not go with --resume" in ran.err

@@ -13,7 +13,7 @@ CODE = """
 import os
 
 os.environ["HARMED"] = "1"
-from spotter.envs.classic import *
+from spotter.envs.families.classic import *
 """
 
 

@@ -106,7 +106,7 @@ def test_a_file_without_a_family_finds_it(folder):
         ("LunarLander-v3", "Taxi-v4", "toy_text"),
         ("CartPole-v1:ppo", "Acrobot-v1", "classic"),
         ("CartPole-v1:ppo", "FrozenLake-v1", "toy_text"),
-        ("Acrobot-v1", "Reacher-v5", "gymnasium"),
+        ("Acrobot-v1", "Reacher-v5", "mujoco"),
     ],
 )
 def test_the_family_follows_an_overridden_environment(address, typed, family):
@@ -162,3 +162,45 @@ def test_every_problem_at_once(folder):
     assert sorted(problem.split(": ")[1].split()[0] for problem in worse) == [
         "algo.clp", "algo.lr", "algo.name", "env.count", "seed",
     ]  # fmt: skip
+
+
+def test_a_recipe_for_a_class_needs_no_family(folder):
+    folder("grove.py", "import gymnasium as gym\nclass Tree(gym.Env): pass\n")
+    folder("recipes/Tree.yaml", "base: {env: {id: 'grove:Tree'}}\nvariants: {one: {}}\n")
+    assert resolve("Tree:one").config.env.family == "python"
+
+
+@pytest.mark.parametrize(
+    ("address", "note"),
+    [
+        (
+            "MountainCarContinuous-v0",
+            "no recipe for MountainCarContinuous-v0: defaults for continuous control "
+            "(kind `continuous`)",
+        ),
+        (
+            "Blackjack-v1:a2c",
+            "no recipe for Blackjack-v1: defaults for tabular states (kind `tabular`)",
+        ),
+        (
+            "CartPole-v1:defaults",
+            "CartPole-v1 without its recipe: defaults for discrete actions (kind `discrete`)",
+        ),
+    ],
+)
+def test_which_defaults_stand_in_for_a_recipe_is_said(address, note):
+    assert resolve(address).notes == (note,)
+
+
+def test_a_recipe_says_nothing_of_defaults():
+    assert resolve("CartPole-v1").notes == ()
+
+
+@pytest.mark.parametrize(("algo", "steps"), [("ppo", 128), ("a2c", 5)])
+def test_defaults_of_a_kind_are_tuned_for_ppo(algo, steps):
+    """Another algorithm gets what describes the task: normalisation, budget, the discount."""
+    config = resolve(f"Blackjack-v1:{algo}").config
+    assert (config.algo.steps, config.budget.env_steps) == (steps, 300_000)
+    car = resolve(f"MountainCarContinuous-v0:{algo}").config
+    assert car.policy.normalize_obs == "running"
+    assert car.algo.gamma == resolve("MountainCarContinuous-v0").config.algo.gamma

@@ -10,6 +10,18 @@ from spotter.types import UserError
 from tests.config.fake_family import Config
 
 FAMILY = "tests.config.fake_family"
+
+
+def test_a_family_of_ones_own_needs_no_file_of_settings(folder):
+    text = f"""
+        family: {FAMILY}
+        variants:
+          a: {{env: {{id: CartPole-v1, skill: 4}}}}
+    """
+    found = resolve(str(folder("recipes/Mine.yaml", text)))
+    assert (found.config.env.family, found.config.env.skill) == (FAMILY, 4)
+
+
 ENV = {"id": "CartPole-v1", "family": FAMILY}
 
 

@@ -28,7 +28,11 @@ def test_our_own_names_pass():
         ("env", {"id": "../Env-v0"}, "env.id"),
         ("env", {"wrappers": [{"name": "foreign_names.module"}]}, "env.wrappers[0].name"),
         ("algo", {"name": "foreign_names.module"}, "algo.name"),
+        ("algo", {"name": "foreign_names"}, "algo.name"),
         ("policy", {"encoder": "foreign_names.module"}, "policy.encoder"),
+        ("policy", {"encoder": {"name": "foreign_names.module"}}, "policy.encoder.name"),
+        ("sinks", ["foreign_names.module"], "sinks[0]"),
+        ("sinks", [{"name": "foreign_names.module"}], "sinks[0].name"),
         ("reward", {"signals": [{"source": "foreign_names.module"}]}, "reward.signals[0].source"),
     ],
 )

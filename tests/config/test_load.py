@@ -2,7 +2,9 @@
 
 import pytest
 
-from spotter.config import resolve
+import spotter
+from spotter.config import changed, resolve
+from spotter.types import UserError
 
 
 @pytest.mark.parametrize(
@@ -46,3 +48,45 @@ def test_rollouts_shrink_to_a_small_budget(address, budget):
 def test_a_rollout_that_was_asked_for_stays():
     config = resolve("CartPole-v1:ppo", ["budget.env_steps=100", "algo.steps=64"]).config
     assert config.algo.steps == 64
+
+
+def test_a_whole_config_follows_another_id_to_its_family():
+    """`spotter eval RUN env.id=…`, `--resume`, `spotter.make_env(run, env={"id": …})`."""
+    config = changed(resolve("CartPole-v1:ppo").config, ["env.id=ALE/Pong-v5"])
+    assert config.env.family == "atari"
+    assert config.env.sticky == 0.25, "with the settings of that family"
+    back = changed(config, ["env.id=CartPole-v1"])
+    assert back.env.family == "classic"
+    assert "sticky" not in back.as_data()["env"]
+
+
+def test_a_family_that_was_named_stays():
+    named = resolve("CartPole-v1:ppo", ["env.family=gymnasium"]).config
+    assert changed(named, ["env.id=FrozenLake-v1"]).env.family == "gymnasium"
+    both = changed(named, ["env.id=FrozenLake-v1", "env.family=toy_text"])
+    assert both.env.family == "toy_text"
+
+
+def test_another_family_leaves_the_protocol_behind():
+    config = resolve("ALE/Pong-v5:rgb", ["env.protocol=machado2018"]).config
+    assert changed(config, ["env.id=CartPole-v1"]).env.protocol is None
+
+
+@pytest.mark.parametrize(
+    ("call", "begins"),
+    [
+        (lambda: spotter.train("CartPole-v1:ppo", algo={"clp": 1}), "spotter.train(): algo.clp "),
+        (lambda: spotter.train("CartPole-v1:ppo", "algo.lr"), "spotter.train(): 'algo.lr' is "),
+        (lambda: spotter.train("CartPole-v1:ppo", seeds=[1], seeed=1), "spotter.train(): seeed "),
+        (lambda: spotter.resolve("CartPole-v1:ppo", "algo.lr=x"), "spotter.resolve(): algo.lr "),
+        (
+            lambda: spotter.resolve("CartPole-v1:ppo", env={"count": 7}),
+            "spotter.resolve(): algo.minibatch=256 must divide",
+        ),
+        (lambda: spotter.make_env("CartPole-v1", env={"x": 1}), "spotter.make_env(): env.x is "),
+    ],
+)
+def test_mistakes_in_a_call_name_the_call(call, begins):
+    with pytest.raises(UserError) as caught:
+        call()
+    assert str(caught.value).startswith(begins)

@@ -132,3 +132,9 @@ def test_a_file_that_is_too_large_or_none_at_all(tmp_path):
         os.mkfifo(tmp_path / "pipe.yaml")  # to open it would wait for a writer
         with pytest.raises(UserError, match="is no file"):
             recipes.read(tmp_path / "pipe.yaml")
+
+
+def test_a_class_is_known_by_its_name_alone():
+    """`module:Name` of a class has no version; registered ids have one."""
+    assert recipes.family_of("my_games:Drift") == "python"
+    assert recipes.family_of("my_games:Drift-v0") == "gymnasium"

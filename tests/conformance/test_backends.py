@@ -59,16 +59,20 @@ def test_the_contract_notices_a_broken_backend(fault):
 @pytest.mark.parametrize(
     ("method", "broken", "check"),
     [
-        ("tapes", lambda tapes: [replace(t, actions=t.actions[:-1]) for t in tapes], "check_tapes"),
-        ("take_faults", lambda faults: [], "check_lost_copies"),
+        (
+            "replay_logs",
+            lambda replay_logs: [replace(t, actions=t.actions[:-1]) for t in replay_logs],
+            "check_replay_logs",
+        ),
+        ("take_faults", lambda faults: [], "check_lost_envs"),
         (
             "take_faults",
-            lambda faults: [replace(f, tape=None) for f in faults],
-            "check_lost_copies",
+            lambda faults: [replace(f, replay_log=None) for f in faults],
+            "check_lost_envs",
         ),
     ],
 )
-def test_the_contract_notices_wrong_tapes_and_faults(method, broken, check):
+def test_the_contract_notices_wrong_replay_logs_and_faults(method, broken, check):
     def make(env, count):
         inner = vector(env, "sync", count)
         right = getattr(inner, method)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from spotter.config import EnvConfig, RewardConfig, recipes
-from spotter.envs import bandit, box2d, classic, toy_text
 from spotter.envs.base import family
+from spotter.envs.families import bandit, box2d, classic, toy_text
 from spotter.envs.make import make_vector
 from spotter.testing.families import check_family, check_picture
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from spotter.config import EnvConfig, RewardConfig
+from spotter.envs.backends.vector import VectorEnv
 from spotter.envs.base import Env
-from spotter.envs.make import Recipe, make_vector
-from spotter.envs.vector import VectorEnv
+from spotter.envs.make import EnvBuilder, make_vector
 
 BACKENDS = ("sync", "process")
 both_backends = pytest.mark.parametrize("backend", BACKENDS)
@@ -29,7 +29,7 @@ def vector(env: EnvConfig, backend: str = "sync", count: int = 3, workers: int =
 
 def wrapped(env_id: str, *wrappers: dict[str, Any], **fields: Any) -> Env:
     """The wrapper stack of one copy, built as training builds it."""
-    return Recipe(config(env_id, wrappers=list(wrappers), **fields)).build().env
+    return EnvBuilder(config(env_id, wrappers=list(wrappers), **fields)).build().env
 
 
 def signal_vector(env: EnvConfig, count: int = 1, **signal: Any) -> VectorEnv:

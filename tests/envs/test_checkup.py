@@ -22,7 +22,7 @@ def test_a_family_that_keeps_its_promises():
         ("reward", "a reward of nan"),
         ("shape", r"\[0. 0. 0.\] is not in Box\(-10.0, 10.0, \(2,\), float32\)"),
         ("bytes", r"is not in Box\(0, 255, \(2,\), uint8\)"),
-        ("seeds", "two copies of Promises-v0 differ under one seed"),
+        ("seeds", "two instances of Promises-v0 differ under one seed"),
         ("reseeding", "Promises-v0 does not repeat itself when reset with its seed"),
         ("action names", "3 names of actions, but there are 2"),
         ("observation names", "1 names of observations, but there are 2"),

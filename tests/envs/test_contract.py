@@ -7,9 +7,9 @@ from gymnasium import spaces as gs
 import spotter
 from spotter.cli.main import run as command
 from spotter.config import EnvConfig, RewardConfig
+from spotter.envs.backends.slices import EnvError
 from spotter.envs.checkup import examine
 from spotter.envs.fingerprint import facts, fingerprint
-from spotter.envs.slices import EnvError
 from spotter.envs.spaces import ObsCodec, describe
 from spotter.types import UserError
 from tests.envs.helpers import both_backends, config, vector, zeros

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from spotter.config import EnvConfig, RewardConfig, resolve
-from spotter.envs.atari import Config as Atari
+from spotter.envs.families.atari import Config as Atari
 from spotter.envs.fingerprint import card, facts, fingerprint, protocol_name, unlike_actions
 from tests.config.fake_family import Config
 
@@ -103,7 +103,8 @@ def test_the_name_says_whether_the_protocol_is_in_force(freeway):
         config = freeway(*overrides)
         return protocol_name(config.env, config.reward)
 
-    assert named() == ""
+    assert named() == "ale-v5", "what games have without a recipe"
+    assert named("env.protocol=null") == ""
     assert named("env.protocol=deepmind2015") == "deepmind2015"
     assert named("env.protocol=deepmind2015", "env.count=3", "algo.lr=1e-3") == "deepmind2015"
     changes = ("env.sticky=0.5", "env.size=[64, 64]", "reward.clip=null")

@@ -10,7 +10,7 @@ from gymnasium import spaces as gs
 from spotter.config import EnvConfig, RewardConfig
 from spotter.envs import make
 from spotter.envs.base import registered_info, threshold
-from spotter.envs.make import check_copies_differ, choose_backend, make_vector, resume_grade
+from spotter.envs.make import check_envs_differ, choose_backend, make_vector, resume_grade
 from spotter.types import UserError
 from tests.envs.helpers import config, vector, zeros
 
@@ -55,27 +55,27 @@ def test_count_and_backend_come_from_the_config():
 
 
 def test_copies_that_differ_give_no_warning():
-    assert check_copies_differ(config("CartPole-v1"), [1, 2]) is None
-    assert check_copies_differ(config("FrozenLake-v1"), [1, 2]) is None
+    assert check_envs_differ(config("CartPole-v1"), [1, 2]) is None
+    assert check_envs_differ(config("FrozenLake-v1"), [1, 2]) is None
 
 
 def test_copies_that_are_all_alike_give_a_warning():
-    warning = check_copies_differ(config("CliffWalking-v1", "toy_text"), [1, 2, 3])
+    warning = check_envs_differ(config("CliffWalking-v1", "toy_text"), [1, 2, 3])
     assert warning is not None
     assert "CliffWalking-v1 behaves the same under every seed" in warning
-    assert "3 copies" in warning
+    assert "3 envs" in warning
 
 
 def test_one_copy_is_never_warned_about():
-    assert check_copies_differ(config("CliffWalking-v1", "toy_text"), [1]) is None
+    assert check_envs_differ(config("CliffWalking-v1", "toy_text"), [1]) is None
 
 
 def test_copies_that_differ_only_in_later_episodes_are_noticed():
     """Bandit arms pay at random from the first pull on; a noiseless one never differs."""
     noisy = config("Bandit-v0", "bandit", kwargs={"arms": 2})
     still = config("Bandit-v0", "bandit", kwargs={"arms": 2, "std": 0})
-    assert check_copies_differ(noisy, [1, 2]) is None
-    assert check_copies_differ(still, [1, 2]) is not None
+    assert check_envs_differ(noisy, [1, 2]) is None
+    assert check_envs_differ(still, [1, 2]) is not None
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ class TestChoosingABackEnd:
     def test_copies_that_must_rest_do_not_run_natively(self):
         pong = EnvConfig(id="ALE/Pong-v5", family="atari", count=2)
         assert choose_backend(pong, PLAIN).name == "native"
-        assert choose_backend(pong, PLAIN, rests=True).name == "sync"
+        assert choose_backend(pong, PLAIN, needs_whole_episodes=True).name == "sync"
 
     def test_what_only_this_process_knows_gets_no_workers(self, monkeypatch):
         monkeypatch.setattr(make, "_step_cost_s", lambda env, reward: 1.0)

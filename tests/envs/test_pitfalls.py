@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spotter import seeding
-from spotter.envs.slices import EnvError
+from spotter.envs.backends.slices import EnvError
 from spotter.testing import backends
 from spotter.testing.scripted import script
 from tests.envs.helpers import both_backends, config, vector, wrapped, zeros

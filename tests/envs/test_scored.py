@@ -8,9 +8,9 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import spotter
-from spotter.evaluate import Evaluator
-from spotter.nets.actor_critic import Policy
-from spotter.predict import TrainedPolicy
+from spotter.policy.actor_critic import Policy
+from spotter.training.evaluate import Evaluator
+from spotter.training.predict import TrainedPolicy
 from spotter.types import UserError
 
 QUICK = {"video": {"when": None}, "algo": {"name": "ppo", "steps": 16, "minibatch": 32}}
@@ -63,7 +63,7 @@ def test_render_modes(monkeypatch):
 
 def test_an_environment_that_draws_nothing_says_so():
     assert spotter.make_env("tests.envs.spoken:Shifted-v0").metadata["render_modes"] == []
-    with pytest.raises(UserError, match="draws no pictures: its render_mode is None"):
+    with pytest.raises(UserError, match="renders no images: its render_mode is None"):
         spotter.make_env("tests.envs.spoken:shifted", render_mode="human")
 
 

@@ -10,10 +10,10 @@ import pytest
 from mcp.server.mcpserver.exceptions import ToolError
 
 from spotter.cli.main import run as command
-from spotter.door import Door
 from spotter.launch.worker import Worker
 from spotter.mcp.desk import Terms
 from spotter.mcp.server import build as build_mcp
+from spotter.system.request_guard import Door
 from spotter.types import UserError
 
 

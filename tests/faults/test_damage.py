@@ -16,7 +16,7 @@ import pytest
 import safetensors.numpy
 
 import spotter as package
-from spotter.traces.capture import capture_to_disk
+from spotter.episodes.capture import capture_to_disk
 from tests.faults import surfaces
 
 SOAK = bool(os.environ.get("SPOTTER_SOAK"))

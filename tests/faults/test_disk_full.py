@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from spotter import checkpoint
 from spotter.rundir.run import Run
+from spotter.training import checkpoint
 from tests.faults.processes import finish, spotter
 
 

@@ -3,10 +3,12 @@
 import pytest
 import torch
 
-from spotter import blackbox, seeding
-from spotter.envs.slices import EnvError
+from spotter import seeding
+from spotter.envs.backends.slices import EnvError
 from spotter.rundir.run import Run
-from spotter.training import Training, train
+from spotter.training import blackbox
+from spotter.training.run import train
+from spotter.training.training import Training
 
 FAULTY = "spotter.testing.scripted:Faulty-v0"
 COPIES, STEPS, BAD_COPY, BAD_STEP = 4, 16, 2, 5
@@ -57,7 +59,7 @@ def test_the_lost_step_is_kept_out_of_learning(make_config):
     """And what came before it is bootstrapped from the last observation there was."""
     config = config_for(make_config, "sync", "raises")
     with Training(config) as training:
-        rollout = training.collector.collect(STEPS, training.progress)
+        rollout = training.source.worker.collector.collect(STEPS, training.progress)
         t = BAD_STEP - 1
         assert not rollout.valid[t, BAD_COPY]
         assert rollout.valid.sum() == COPIES * STEPS - 1
@@ -72,7 +74,7 @@ def test_whole_episodes_lose_the_whole_unfinished_one(make_config):
     algo = {"name": "reinforce", "episodes": 1}
     config = config_for(make_config, "sync", "raises", algo=algo)
     with Training(config) as training:
-        rollout = training.algorithm.collect(training.collector, training.progress)
+        rollout = training.source.worker.gather(training.progress).rollout
         column = rollout.valid[:, BAD_COPY]
         assert not column[:BAD_STEP].any(), "the unfinished episode has no return"
         assert column[BAD_STEP:].sum() == 30, "and another one was played in its place"
@@ -88,9 +90,7 @@ def test_no_restarts_means_the_first_failure_ends_it_with_all_there_is_to_know(
         train(config, new_run=lambda: Run.create(config, "x"))
     seed = seeding.integers(1, "train envs", COPIES)[BAD_COPY]
     text = str(caught.value)
-    assert (
-        f"environment copy {BAD_COPY} (seed {seed}, {BAD_STEP - 1} steps into its episode" in text
-    )
+    assert f"environment {BAD_COPY} (seed {seed}, {BAD_STEP - 1} steps into its episode" in text
     assert "last actions [" in text
     assert "RuntimeError: the wheels came off" in text
     assert "in _spoilt" in text, "the real traceback"

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from spotter import checkpoint
 from spotter.rundir.run import Run
+from spotter.training import checkpoint
 from tests.faults.processes import SOAK, finish, interrupt, spotter, wait_for
 
 KILLS = 25 if SOAK else 3

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from spotter.rundir.run import Run
-from spotter.training import Training, train
+from spotter.training.run import train
+from spotter.training.training import Training
 from tests.faults.processes import SOAK
 
 UPDATES = 1_000 if SOAK else 150

@@ -13,11 +13,11 @@ import torch
 if sys.platform != "linux":
     pytest.skip("needs /proc to see processes", allow_module_level=True)
 
-from spotter import checkpoint
 from spotter.config import resolve
-from spotter.origins import resume
 from spotter.rundir.run import Run
-from spotter.training import train
+from spotter.training import checkpoint
+from spotter.training.resume import resume
+from spotter.training.run import train
 from tests.faults.family import Family
 from tests.faults.processes import SOAK
 

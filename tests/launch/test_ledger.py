@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from spotter.launch.ledger import Ledger, Limits, Wish
+from spotter.launch.ledger import LaunchRequest, Ledger, Limits
 from spotter.rundir import identity
 from spotter.rundir.files import read_json, write_json
 from spotter.types import UserError
@@ -18,14 +18,15 @@ MANY = Limits(most_runs=1000, most_steps=1000, most_minutes=1000)
 HAMMER = """
 import sys
 from pathlib import Path
-from spotter.launch.ledger import Ledger, Limits, Wish
+from spotter.launch.ledger import Ledger, Limits, LaunchRequest
 from spotter.rundir import identity
 from spotter.rundir.files import read_json, write_json
 from spotter.types import UserError
 book, taken = Ledger(Path(sys.argv[1])), 0
 for number in range(20):
     try:
-        book.reserve(Wish(f"{sys.argv[2]} {number}", "me", 100, 1.0), Limits(1000, 1000, 1000))
+        request = LaunchRequest(f"{sys.argv[2]} {number}", "me", 100, 1.0)
+        book.reserve(request, Limits(1000, 1000, 1000))
         taken += 1
     except UserError:
         pass
@@ -40,22 +41,22 @@ def runs(tmp_path, monkeypatch):
     return tmp_path
 
 
-def wish(number=0, steps=100, minutes=1.0, **more):
-    return Wish(f"wish {number}", "agent", steps, minutes, **more)
+def request(number=0, steps=100, minutes=1.0, **more):
+    return LaunchRequest(f"wish {number}", "agent", steps, minutes, **more)
 
 
 def test_one_run_is_told_as_one(runs):
     book = Ledger(runs)
-    book.reserve(wish(1), MANY)
-    with pytest.raises(UserError, match=r"^1 run of agents is going on and --most-runs is 1;"):
-        book.reserve(wish(2), Limits(most_runs=1))
+    book.reserve(request(1), MANY)
+    with pytest.raises(UserError, match=r"^1 run of agents is in progress and --most-runs is 1;"):
+        book.reserve(request(2), Limits(most_runs=1))
 
 
 def test_runs_so_far_are_counted_once_each(runs):
     book, run = Ledger(runs), make_run(runs)
     for number in range(2):
-        book.reserve(wish(number, run=run.id), MANY)
-    entry, _ = book.reserve(wish(2), MANY)
+        book.reserve(request(number, run=run.id), MANY)
+    entry, _ = book.reserve(request(2), MANY)
     assert book.spent().runs_so_far == 1
     book.became(entry.id, make_run(runs).id)
     assert book.spent().runs_so_far == 2
@@ -85,9 +86,9 @@ def test_threads_too(runs):
 
     def one(number):
         try:
-            return book.reserve(wish(number), Limits(3, 10**9, 1000))[1]
+            return book.reserve(request(number), Limits(3, 10**9, 1000))[1]
         except UserError as error:
-            assert "3 runs of agents are going on and --most-runs is 3" in str(error)
+            assert "3 runs of agents are in progress and --most-runs is 3" in str(error)
             return False
 
     with ThreadPoolExecutor(20) as threads:
@@ -97,8 +98,10 @@ def test_threads_too(runs):
 @pytest.mark.parametrize(
     ("wanted", "sentence"),
     [
-        pytest.param(wish(steps=1001), "1,001 env steps and 1,000 of 1,000 are left", id="steps"),
-        pytest.param(wish(minutes=1000.5), "1000.5 minutes and 1000.0 of 1000", id="minutes"),
+        pytest.param(
+            request(steps=1001), "1,001 env steps and 1,000 of 1,000 are left", id="steps"
+        ),
+        pytest.param(request(minutes=1000.5), "1000.5 minutes and 1000.0 of 1000", id="minutes"),
     ],
 )
 def test_a_wish_beyond_the_budget_is_refused(runs, wanted, sentence):
@@ -108,18 +111,18 @@ def test_a_wish_beyond_the_budget_is_refused(runs, wanted, sentence):
 
 
 def test_a_key_is_one_request_also_after_a_restart(runs):
-    first, is_new = Ledger(runs).reserve(wish(key="k"), MANY)
-    again, is_new_again = Ledger(runs).reserve(wish(key="k"), MANY)
+    first, is_new = Ledger(runs).reserve(request(key="k"), MANY)
+    again, is_new_again = Ledger(runs).reserve(request(key="k"), MANY)
     assert is_new and not is_new_again and first.id == again.id
     with pytest.raises(UserError, match="something else"):
-        Ledger(runs).reserve(wish(1, key="k"), MANY)
+        Ledger(runs).reserve(request(1, key="k"), MANY)
     Ledger(runs).failed(first.id, "it could not")
-    assert Ledger(runs).reserve(wish(key="k"), MANY)[1]
+    assert Ledger(runs).reserve(request(key="k"), MANY)[1]
 
 
 def test_an_ended_run_costs_what_it_used(runs):
     book = Ledger(runs)
-    entry, _ = book.reserve(wish(steps=900, minutes=50.0), MANY)
+    entry, _ = book.reserve(request(steps=900, minutes=50.0), MANY)
     assert book.spent().steps == 900
     run = make_run(runs, updates=2)  # 512 env steps, by this process, which lives
     book.started(entry.id, os.getpid())
@@ -132,18 +135,18 @@ def test_an_ended_run_costs_what_it_used(runs):
 
 def test_a_run_that_used_more_than_was_reserved_costs_what_it_used(runs):
     book = Ledger(runs)
-    entry, _ = book.reserve(wish(steps=1), MANY)
+    entry, _ = book.reserve(request(steps=1), MANY)
     run = make_run(runs, updates=2)  # an update is never cut short
     book.started(entry.id, os.getpid())
     book.became(entry.id, run.id)
     assert book.spent().steps == 512
     with pytest.raises(UserError, match="488 of 1,000 are left"):
-        book.reserve(wish(1, steps=489), MANY)
+        book.reserve(request(1, steps=489), MANY)
 
 
 def test_what_others_did_with_the_run_later_is_not_charged(runs):
     book = Ledger(runs)
-    entry, _ = book.reserve(wish(), MANY)
+    entry, _ = book.reserve(request(), MANY)
     run = make_run(runs, updates=2)
     book.started(entry.id, dead_pid())
     book.became(entry.id, run.id)
@@ -159,9 +162,10 @@ def test_what_others_did_with_the_run_later_is_not_charged(runs):
 RESERVE = """
 import os, sys
 from pathlib import Path
-from spotter.launch.ledger import Ledger, Limits, Wish
+from spotter.launch.ledger import Ledger, Limits, LaunchRequest
 for number in range(int(sys.argv[2])):
-    Ledger(Path(sys.argv[1])).reserve(Wish(f"{number}", "agent", 300, 1.0), Limits(9, 1000, 1000))
+    request = LaunchRequest(f"{number}", "agent", 300, 1.0)
+    Ledger(Path(sys.argv[1])).reserve(request, Limits(9, 1000, 1000))
 os._exit(9)
 """
 
@@ -207,21 +211,21 @@ def test_two_such_starts_become_two_runs(runs, monkeypatch):
 
 def test_a_start_that_died_before_it_made_a_run_costs_nothing(runs):
     book = Ledger(runs)
-    entry, _ = book.reserve(wish(), MANY)
+    entry, _ = book.reserve(request(), MANY)
     book.started(entry.id, dead_pid())
     assert book.spent().runs == 0 and book.spent().steps == 0
 
 
 def test_a_run_that_was_deleted_counts_in_full(runs):
     book = Ledger(runs)
-    entry, _ = book.reserve(wish(steps=700), MANY)
+    entry, _ = book.reserve(request(steps=700), MANY)
     book.started(entry.id, dead_pid())
     book.became(entry.id, "20260101-000000-aaaa")
     assert book.spent().steps == 700
 
 
 def test_a_living_process_counts_in_full_whoever_asks(runs):
-    entry, _ = Ledger(runs).reserve(wish(steps=700), MANY)
+    entry, _ = Ledger(runs).reserve(request(steps=700), MANY)
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     try:
         Ledger(runs).started(entry.id, process.pid)

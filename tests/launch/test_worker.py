@@ -34,7 +34,7 @@ def count_up(most, report):
 
 
 def test_it_runs_a_function_elsewhere(worker):
-    assert run(worker, "spotter.display.words:count", value=31232) == "31,232"
+    assert run(worker, "spotter.text.numbers:count", value=31232) == "31,232"
     assert worker._process.pid != os.getpid()
 
 
@@ -45,11 +45,11 @@ def test_a_users_mistake_stays_one(worker):
 
 def test_any_other_failure_says_what_it_was(worker):
     with pytest.raises(WorkerError, match="TypeError") as caught:
-        run(worker, "spotter.display.words:count", value=object())
+        run(worker, "spotter.text.numbers:count", value=object())
     assert "Traceback" in caught.value.details
     with pytest.raises(WorkerError, match="ModuleNotFoundError"):
         run(worker, "spotter.no.such:thing")
-    assert run(worker, "spotter.display.words:count", value=1) == "1"
+    assert run(worker, "spotter.text.numbers:count", value=1) == "1"
 
 
 def test_only_our_own_functions_can_be_named(worker):
@@ -60,11 +60,11 @@ def test_only_our_own_functions_can_be_named(worker):
 def test_after_a_crash_it_starts_anew():
     worker = Worker()
     try:
-        assert worker.submit("spotter.display.words:count", value=1).result(60) == "1"
+        assert worker.submit("spotter.text.numbers:count", value=1).result(60) == "1"
         first = worker._process.pid
         worker._process.kill()
         worker._process.join()
-        assert worker.submit("spotter.display.words:count", value=2).result(60) == "2"
+        assert worker.submit("spotter.text.numbers:count", value=2).result(60) == "2"
         assert worker._process.pid != first
     finally:
         worker.close()
@@ -73,8 +73,8 @@ def test_after_a_crash_it_starts_anew():
 def test_what_it_was_doing_when_it_crashed_is_an_error():
     worker = Worker()
     try:
-        worker.submit("spotter.display.words:count", value=1).result(60)
-        waiting = worker.submit("spotter.rundir.lock:_somebody", path=_Slow())
+        worker.submit("spotter.text.numbers:count", value=1).result(60)
+        waiting = worker.submit("spotter.rundir.lock:_holder", path=_Slow())
         with pytest.raises(Late):
             waiting.result(0.5)
         worker._process.kill()
@@ -97,7 +97,7 @@ def test_it_ends_with_the_server_however_that_ends():
         "from spotter.launch.worker import Worker\n"
         "if __name__ == '__main__':\n"
         "    worker = Worker()\n"
-        "    worker.submit('spotter.display.words:count', value=1).result(60)\n"
+        "    worker.submit('spotter.text.numbers:count', value=1).result(60)\n"
         "    print(worker._process.pid, flush=True)\n"
         "    time.sleep(600)\n"
     )

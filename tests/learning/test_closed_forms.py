@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from spotter.training import Training, train
+from spotter.training.run import train
+from spotter.training.training import Training
 
 pytestmark = pytest.mark.learning
 FAST_CRITIC = {"lr": 1e-2, "gamma": 0.9}

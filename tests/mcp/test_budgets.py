@@ -69,7 +69,7 @@ def test_a_budget_that_is_spent_is_told(runs):
 @pytest.mark.parametrize(
     ("override", "sentence"),
     [
-        ("seed=7", "seed cannot change in a run that goes on; a fork"),
+        ("seed=7", "seed cannot change in a resumed run; a fork"),
         ("policy.hidden=[8]", "policy.hidden cannot change"),
         ("algo.lrr=1", "overrides: algo.lrr is not a setting; did you mean algo.lr?"),
     ],

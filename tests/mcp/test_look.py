@@ -7,10 +7,11 @@ import anyio
 import pytest
 from mcp.client.client import Client
 
-from spotter.digest.text import tokens
 from spotter.mcp.answers import mistake
 from spotter.mcp.desk import Terms
+from spotter.mcp.look import row
 from spotter.mcp.server import build
+from spotter.pages.digest.tokens import tokens
 from spotter.rundir.run import Run
 from tests.mcp.conftest import SPIKE_AT
 from tests.mcp.making import ask, at_desk, refused
@@ -50,6 +51,13 @@ def test_a_config_says_where_settings_come_from(shelf):
     assert matched["settings"][0]["about"].startswith("Own rate")
 
 
+def test_a_config_without_a_recipe_says_which_defaults_it_has(shelf):
+    found = asked(shelf, "config", address="Blackjack-v1")
+    assert found["notes"] == [
+        "no recipe for Blackjack-v1: defaults for tabular states (kind `tabular`)"
+    ]
+
+
 def test_the_config_of_a_run(shelf):
     found = asked(shelf, "config", run="baseline")
     assert found["command"].startswith("spotter train CartPole-v1")
@@ -72,6 +80,30 @@ def test_compare_and_diff(shelf):
     assert {"name": "algo.lr", "values": ["0.001", "0.0003"]} in sides["settings"]
     lines = asked(shelf, "diff", run=ids[0], other=ids[1])
     assert [one["name"] for one in lines["settings"]] == ["algo.lr"]
+
+
+def test_compare_takes_groups(runs):
+    for group, level in (("base", 100.0), ("fast", 200.0)):
+        for seed in (1, 2, 3):
+            make_run(runs, group=group, seed=seed, level=level + seed, lr=level / 1e6)
+    alone = make_run(runs, seed=7, lr=0.5)
+    found = asked(runs, "compare", runs=["base", "fast", alone.id])
+    assert [one["seed"] for one in found["runs"]] == [1, 2, 3, 1, 2, 3, 7]
+    base, fast = found["over_seeds"]
+    assert (base["group"], base["seeds"], base["score"]) == ("base", [1, 2, 3], 102)
+    assert "lr 0.0001" in base["differs"] and "probability_of_improvement" not in base
+    assert fast["probability_of_improvement"] == {"over": "base", "value": 1, "low": 1, "high": 1}
+    assert found["settings_of"] == ["base", "fast", alone.id]
+    assert {"name": "algo.lr", "values": ["0.0001", "0.0002", "0.5"]} in found["settings"]
+    assert len(asked(runs, "compare", runs=["base"])["runs"]) == 3
+    one = make_run(runs, group="one", seed=1)
+    assert "compare needs two different runs" in wrong(runs, "compare", runs=["one", one.id])
+    pair = asked(runs, "compare", runs=["one", "base"])
+    assert [side["group"] for side in pair["over_seeds"]] == ["base"], "one seed has no interval"
+    assert pair["over_seeds"][0]["plus_minus"] and "note" not in pair["over_seeds"][0]
+    make_run(runs, group="one", seed=2)
+    (two,) = asked(runs, "compare", runs=["one"])["over_seeds"]
+    assert two["plus_minus"] is None and two["note"] == "an interval needs 3 seeds"
 
 
 def test_alerts_since_a_cursor(runs):
@@ -206,8 +238,8 @@ def test_a_word_that_no_name_holds_is_refused(shelf):
 
 
 def test_mistakes_speak_of_tools_not_of_the_command_line():
-    said = mistake("run x cannot go on: y; start a new one with --from x").content[0].text
-    assert said == "run x cannot go on: y; `fork` begins a new one with it"
+    said = mistake("run x cannot be resumed: y; start a new one with --from x").content[0].text
+    assert said == "run x cannot be resumed: y; `fork` begins a new one with it"
     assert mistake("command line: algo.lrr is none").content[0].text.startswith("overrides: algo")
 
 
@@ -273,3 +305,9 @@ def test_runs_made_by_hand_are_seen_at_once(runs):
             assert (await ask(client, "status"))["score"]["train/score"] == 7
 
     asyncio.run(scenario())
+
+
+def test_a_row_names_the_group(tmp_path):
+    grouped, alone = (make_run(tmp_path, updates=1, group=name).info() for name in ("both", ""))
+    assert row(grouped)["group"] == "both"
+    assert "group" not in row(alone)

@@ -7,12 +7,12 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from spotter.config import resolve
-from spotter.digest.text import tokens
 from spotter.mcp.desk import Desk, Terms
 from spotter.mcp.prompts import next_lesson, prompts, tuning
 from spotter.mcp.server import build, tools
+from spotter.pages.digest.tokens import tokens
 from spotter.types import UserError
-from tests.digest.making import make
+from tests.pages.digest.making import make
 from tests.studio.making import make_run
 
 NEEDED = {"tune": {"address": "CartPole-v1:ppo"}}

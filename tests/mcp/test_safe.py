@@ -26,8 +26,8 @@ def test_no_packaged_recipe_is_refused(runs, monkeypatch):
 
 @pytest.mark.parametrize(
     "address",
-    ["tests.doctor.games:Grid-v0", "no.such.package:Grid-v0", "numpy:Grid-v0", "nowhere:Grid-v0",
-     "numpy:Grid-v0:ppo", "CartPole:Grid-v0"],
+    ["tests.diagnose.doctor.games:Grid-v0", "no.such.package:Grid-v0", "numpy:Grid-v0",
+     "nowhere:Grid-v0", "numpy:Grid-v0:ppo", "CartPole:Grid-v0"],
 )  # fmt: skip
 def test_a_package_is_refused_alike_whether_or_not_it_is_there(address):
     with pytest.raises(UserError) as told:
@@ -50,6 +50,14 @@ def test_what_is_no_package_is_named_as_what_it_is(address, sentence):
     with pytest.raises(UserError) as told:
         safe.resolved(address, [], trust=False)
     assert sentence in str(told.value)
+
+
+@pytest.mark.parametrize("address", ["CartPole-v1:their_algo", "CartPole-v0:their_algo"])
+def test_an_algorithm_of_another_module_is_not_imported(address, folder, monkeypatch):
+    monkeypatch.syspath_prepend(".")
+    folder("their_algo.py", "def make(): ...\nraise SystemExit('it was imported')\n")
+    with pytest.raises(UserError, match=r"unknown algorithm 'their_algo'.*with --trust"):
+        safe.resolved(address, [], trust=False)
 
 
 FOREIGN = {

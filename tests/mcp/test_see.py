@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 from mcp.client.client import Client
 
-from spotter.digest.text import tokens
-from spotter.mcp import png
-from spotter.mcp.desk import Terms
-from spotter.mcp.see import _drawn
+from spotter.episodes.format import place, save
+from spotter.mcp import lines
+from spotter.mcp.desk import Desk, Terms
+from spotter.pages.digest.tokens import tokens
 from spotter.rundir.run import Run
-from spotter.traces.format import place, save
+from tests.episodes.making import trace
 from tests.mcp.making import ME, ask, at_desk, refused, stdio
 from tests.studio.making import make_run
-from tests.traces.making import trace
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -91,8 +90,29 @@ def test_a_chart_as_text_and_as_a_picture(long_shelf):
                                                      "form": "png"})  # fmt: skip
             ((mime, image),) = pictures(drawn)
             assert mime == "image/png" and image.width == 800 and 700 < image.height < 900
-            assert (11, 110, 153) in {colour for _, colour in image.getcolors(10**6)}
+            assert (42, 143, 189) in {colour for _, colour in image.getcolors(10**6)}
             assert len(json.dumps(drawn.structured_content)) < 200
+
+    asyncio.run(scenario())
+
+
+def test_a_chart_takes_groups(runs):
+    for seed, level in ((1, 100.0), (2, 300.0), (3, 200.0)):
+        make_run(runs, group="base", seed=seed, level=level)
+    alone = make_run(runs, level=50.0)
+
+    async def scenario():
+        async with at_desk(runs) as client:
+            found = await ask(client, "chart", runs=["base", alone.id, "base"])
+            assert found["runs"] == ["base (median of 3 seeds)", alone.id]
+            first, _ = found["charts"]
+            assert "train/score base (median of 3 seeds)" in first
+            assert "200" in first and "300" not in first
+            drawn = await client.call_tool("chart", {"runs": ["base"], "form": "png"})
+            assert len(pictures(drawn)) == 1
+            assert "no metric 'nix'" in await refused(
+                client, "chart", runs=["base"], metrics=["nix"]
+            )
 
     asyncio.run(scenario())
 
@@ -106,61 +126,20 @@ def test_read_only_shows_what_was_recorded(trained):
     asyncio.run(scenario())
 
 
-def test_a_png_is_the_picture_it_was_made_of():
-    image = np.random.default_rng(1).integers(0, 255, (7, 5, 3), dtype=np.uint8)
-    assert np.array_equal(np.asarray(Image.open(io.BytesIO(png.png(image)))), image)
-
-
-def test_one_point_and_a_flat_line_can_be_drawn():
-    one = (np.array([5.0]), np.array([2.0]))
-    flat = (np.array([0.0, 10.0]), np.array([3.0, 3.0]))
-    for curves in ({"one": one}, {"flat": flat}, {"one": one, "flat": flat}):
-        assert png.line_chart({"train/score": curves}, "").startswith(b"\x89PNG")
-
-
-RUNS = [
-    f"20261116-0613{number:02d}-26{number}1 LunarLanderContinuous-v3:ppo" for number in range(6)
-]
-METRICS = {"train/score": 230.0, "policy/entropy": 0.69, "loss/value": 1e4, "time/fps": 9000.0,
-           "value/explained_variance": 1.0, "policy/approx_kl": 1e-3}  # fmt: skip
-
-
-def test_six_metrics_of_six_runs_can_be_read():
-    x = np.arange(1.0, 100.0)
-    panels = {
-        metric: {run: (x, scale * (1 + place) * x / 600) for place, run in enumerate(RUNS)}
-        for metric, scale in METRICS.items()
-    }
-    image = np.asarray(Image.open(io.BytesIO(png.line_chart(panels, "LunarLander"))))
-    assert image.shape[1] == 800 and image.shape[0] < 1200
-    for colour in png._LINES:  # one per run, in every panel, each in its own scale
-        rows = np.flatnonzero((image == colour).all(axis=2).sum(axis=1))
-        assert len(rows) > 6 * 15
-    steepest = np.flatnonzero((image == png._LINES[5]).all(axis=2).sum(axis=1))
-    assert len(steepest) > 6 * 100  # no panel is flat beside another
-
-
-def test_a_long_legend_is_wrapped_within_the_picture():
-    from spotter.traces.film_text import text_width
-
-    places = png._wrapped(RUNS)
-    assert len({row for row, _ in places.values()}) > 1 and len(set(places.values())) == 6
-    for name, (_, left) in places.items():
-        assert left + 18 + text_width(name, png._LETTERS) <= png._WIDTH
-
-
-def test_a_picture_names_each_run_once_and_no_recipe_twice(shelf, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(png, "line_chart", lambda panels, title: drawn.append((panels, title)))
+def test_a_chart_names_each_run_once_and_no_recipe_twice(shelf):
+    desk = Desk(shelf)
     ids = sorted(path.name for path in shelf.glob("2*"))
     same = [id for id in ids if Run(shelf / id).info()["env"] == "CartPole-v1"]
-    _drawn({"train/score": dict.fromkeys(same)}, [Run(shelf / id) for id in same])
-    _drawn({"train/score": dict.fromkeys(ids)}, [Run(shelf / id) for id in ids])
-    (alike, title), (unlike, both) = drawn
-    assert title == "CartPole-v1:ppo, over env steps" and list(alike["train/score"]) == same
-    assert both.count("CartPole") == 1 and "Acrobot-v1:ppo" in both
-    assert all(name.startswith(id) for name, id in zip(unlike["train/score"], ids, strict=True))
-    assert any(name.endswith(" Acrobot-v1:ppo") for name in unlike["train/score"])
+    sources = {id: lines.Source(id, (Run(shelf / id),), (1,)) for id in ids}
+    alike, unlike = (
+        lines.chart(desk, [sources[id] for id in shown], ["train/score"], 0.0)
+        for shown in (same, ids)
+    )
+    names, both = ([line.name for line in chart.panels[0].lines] for chart in (alike, unlike))
+    assert alike.title == "CartPole-v1:ppo, over env steps" and names == same
+    assert unlike.title.count("CartPole") == 1 and "Acrobot-v1:ppo" in unlike.title
+    assert all(name.startswith(id) for name, id in zip(both, ids, strict=True))
+    assert any(name.endswith(" Acrobot-v1:ppo") for name in both)
 
 
 def record(run, *rewards, **fields):

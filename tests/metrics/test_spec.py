@@ -7,8 +7,8 @@ import pytest
 
 from spotter import plugins
 from spotter.config import RunConfig
+from spotter.diagnose.rules import BY_ID
 from spotter.metrics import common
-from spotter.metrics.rules import RULES
 from spotter.metrics.spec import Catalogue, MetricSpec
 
 GROUPS = {
@@ -108,7 +108,7 @@ def test_advice_names_settings_that_exist():
         fields = plugins.load("algos", name).Config.model_fields
         known |= {f"algo.{field.alias or key}" for key, field in fields.items()}
     texts = {spec.key: spec.advice for spec in common.METRICS}
-    texts |= {rule.id: rule.advice for rule in RULES}
+    texts |= {id: f"{rule.advice} {rule.then}" for id, rule in BY_ID.items()}
     sections = "|".join(RunConfig.model_fields)
     named = {
         (where, setting)

@@ -3,7 +3,7 @@
 import pytest
 
 from spotter.config import recipes, resolve
-from spotter.training import train
+from spotter.training.run import train
 from spotter.types import UserError
 
 ADDRESSES = [

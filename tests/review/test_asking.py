@@ -9,7 +9,7 @@ import pytest
 from spotter import review
 from spotter.review.shelf import keep
 from spotter.types import UserError
-from tests.digest.making import make
+from tests.pages.digest.making import make
 from tests.review.server import Reply
 from tests.studio import episodes
 
@@ -19,7 +19,7 @@ def test_nothing_is_sent_unless_a_model_is_set_up():
     with pytest.raises(UserError, match="no model is set up"):
         review.ask(run)
     assert review.stored(run) == []
-    assert "to nobody: SPOTTER_LLM_URL" in review.preview(run)
+    assert "to no model: SPOTTER_LLM_URL" in review.preview(run)
 
 
 def test_the_answer_is_kept_with_the_run(model):
@@ -43,7 +43,7 @@ def test_what_is_shown_is_what_is_sent(model):
     shown = review.preview(run, question="Why?", frames=3)
     assert model.requests == []
     assert shown.startswith("About ")
-    assert " tokens and 3 pictures, to tiny at 127.0.0.1:" in shown.splitlines()[0]
+    assert " tokens and 3 frames, to tiny at 127.0.0.1:" in shown.splitlines()[0]
     found = review.ask(run, question="Why?", frames=3)
     sent = model.requests[0]["messages"]
     parts = sent[1]["content"]

@@ -15,17 +15,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from spotter.charts.axes import labels, round_step, ticks
+from spotter.charts.points import MOST_NUMBERS, condensed
+from spotter.charts.svg import Plot, thinned
 from spotter.config import resolve, validate
-from spotter.display.words import amount
 from spotter.intervals import interval
+from spotter.pages.report import page, write_report
+from spotter.pages.report.curves import columns, shares
+from spotter.pages.report.facts import gather
 from spotter.rundir.files import LineWriter
-from spotter.rundir.history import History
+from spotter.rundir.history import Curve, History
 from spotter.rundir.lines import read_lines
-from spotter.rundir.report import page, write_report
-from spotter.rundir.report.curves import MOST_POINTS, Column, Curves, line, shares
-from spotter.rundir.report.facts import gather
-from spotter.rundir.report.plots import Plot, labels, round_step, thinned, ticks
 from spotter.rundir.run import Run
+from spotter.text.numbers import amount
 
 HOSTILE = """<script>alert("1")</script>'"|`&amp;[x](javascript:1)"""
 NO_CONTENT = {"meta", "br", "img", "link", "input", "hr"}
@@ -103,13 +105,13 @@ def write_rows(run: Run, rows_: list[dict]) -> None:
 def curves_of(tmp_path):
     """The curves a report draws of such rows."""
 
-    def read(rows_: list[dict]) -> Curves:
+    def read(rows_: list[dict]) -> dict:
         path = tmp_path / "metrics.jsonl"
         path.unlink(missing_ok=True)
         with LineWriter(path) as writer:
             for row in rows_:
                 writer.write(row)
-        return Curves(History(path).refresh())
+        return columns(History(path).refresh())
 
     return read
 
@@ -282,13 +284,13 @@ def test_hostile_text_stays_text(make_run, edit):
 def test_a_spike_of_one_update_is_still_seen_and_lines_stay_short(curves_of):
     columns = {"loss__value": lambda i: 900.0 if i == 4321 else -5.0 if i == 99 else 1.0}
     long = curves_of(rows(9000, **columns))["loss/value"]
-    drawn = line(long)
-    assert (drawn.least, drawn.greatest) == (-5.0, 900.0)
-    assert len(drawn.y) + len(drawn.low) + len(drawn.high) <= MOST_POINTS
+    drawn = condensed("", long)
+    assert drawn.span == (-5.0, 900.0)
+    assert len(drawn.y) + len(drawn.low) + len(drawn.high) <= MOST_NUMBERS
     assert drawn.y.max() < 900
     at = drawn.x[drawn.high.argmax()]
     assert abs(at - 432_200) < 5_000  # where it happened
-    short = line(curves_of(rows(30))["loss/value"])
+    short = condensed("", curves_of(rows(30))["loss/value"])
     assert short.low is None
     assert list(short.y) == [1 / (i + 1) for i in range(30)]
 
@@ -297,10 +299,10 @@ def test_numbers_that_are_not_finite_are_marked_and_do_no_harm(usual, curves_of)
     bad = {3: math.nan, 4: math.inf, 5: -math.inf}
     for number in (30, 2000):
         curves = curves_of(rows(number, loss__policy=lambda i: bad.get(i, i / 7)))
-        drawn = line(curves["loss/policy"])
+        drawn = condensed("", curves["loss/policy"])
         assert drawn.broken == (400.0, 500.0, 600.0)
-        assert math.isfinite(drawn.least) and math.isfinite(drawn.greatest)
-    all_bad = line(curves_of(rows(2000, loss__policy=lambda i: math.nan))["loss/policy"])
+        assert all(map(math.isfinite, drawn.span))
+    all_bad = condensed("", curves_of(rows(2000, loss__policy=lambda i: math.nan))["loss/policy"])
     assert len(all_bad.broken) == 2000
     usual.metrics_path.unlink()
     write_rows(
@@ -334,7 +336,7 @@ def test_every_plot_over_env_steps_marks_what_happened(usual):
 
 def test_shares_of_time_add_up_even_where_a_stage_is_missing():
     column = {
-        name: Column(np.array(steps), np.array(values))
+        name: Curve(np.array(steps), np.array(values))
         for name, steps, values in (
             ("env", [1.0, 2.0, 3.0], [1.0, 1.0, 1.0]),
             ("eval", [2.0], [3.0]),
@@ -345,8 +347,8 @@ def test_shares_of_time_add_up_even_where_a_stage_is_missing():
     assert list(parts["env"]) == [1.0, 0.25, 1.0]
     assert list(parts["eval"]) == [0.0, 0.75, 0.0]
     steps = [float(i) for i in range(1200)]
-    sometimes = Column(np.array(steps[::10]), np.full(120, 30.0))
-    x, parts = shares({"env": Column(np.array(steps), np.ones(1200)), "eval": sometimes})
+    sometimes = Curve(np.array(steps[::10]), np.full(120, 30.0))
+    x, parts = shares({"env": Curve(np.array(steps), np.ones(1200)), "eval": sometimes})
     assert len(x) == 12
     assert parts["eval"] == pytest.approx([0.75] * 12, abs=0.01)
 
@@ -446,7 +448,7 @@ def test_the_timeline_tells_what_happened(usual):
     assert [row[2] for row in told] == ["note", "resume", "change", "fault", "end"]
     assert [row[1] for row in told] == ["", "2,000", "2,100", "2,200", ""]
     assert told[0][3] == "copies are all alike"
-    assert told[1][3] == "goes on from 2,000 env steps; slower; algo.lr: 0.001 -> 0.0005"
+    assert told[1][3] == "resumes from 2,000 env steps; slower; algo.lr: 0.001 -> 0.0005"
     assert "algo.lr: 1 -> 0.5" in told[2][3]
     assert "copies are all alike" in text
 
@@ -508,7 +510,7 @@ def test_what_no_address_leads_to_is_read_from_the_config(make_run, monkeypatch)
     seen, _ = report(run)
     assert "Run this in the run's folder:" in seen.text
     trained = []
-    monkeypatch.setitem(sys.modules, "spotter.training", SimpleNamespace(train=trained.append))
+    monkeypatch.setitem(sys.modules, "spotter.training.run", SimpleNamespace(train=trained.append))
     monkeypatch.chdir(run.folder)
     exec(recipe.command)
     assert trained == [validate(run.settings())]
@@ -589,7 +591,7 @@ def test_a_report_is_replaced_and_leaves_no_drafts(usual):
 
 
 def test_reports_need_no_torch():
-    script = "import sys, spotter.rundir.report; print('torch' in sys.modules)"
+    script = "import sys, spotter.pages.report; print('torch' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )

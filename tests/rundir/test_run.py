@@ -15,7 +15,7 @@ from spotter.types import UserError
 
 
 def trained(make_config, env_id="CartPole-v1", **sections):
-    from spotter.training import train
+    from spotter.training.run import train
 
     config = make_config(env_id, **{"budget": {"env_steps": 300}, **sections})
     return train(config, new_run=lambda: Run.create(config, f"{env_id}:ppo", ["spotter", "train"]))
@@ -64,7 +64,7 @@ def test_saved_recipes_with_wrappers_and_signals_read_back(address):
 
 
 def test_a_mistake_leaves_no_folder_behind(make_config):
-    from spotter.training import train
+    from spotter.training.run import train
 
     config = make_config("CartPole-v1", env={"kwargs": {"wheels": 3}})
     with pytest.raises(UserError, match="cannot be made"):

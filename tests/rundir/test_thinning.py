@@ -7,11 +7,11 @@ import random
 
 import pytest
 
-from spotter.recorder import Row
 from spotter.rundir import thinning
 from spotter.rundir.files import LineWriter, StorageError, cut_lines
 from spotter.rundir.history import History
 from spotter.rundir.lines import read_lines
+from spotter.sinks.base import Row
 from spotter.sinks.jsonl import Jsonl
 
 

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
+from spotter.pages.report import reproduce
 from spotter.rundir import trust
 from spotter.rundir.archive import export_run, import_run
 from spotter.rundir.registry import remove
-from spotter.rundir.report import reproduce
 from spotter.rundir.run import Run
 from spotter.rundir.trust import UntrustedError, trusting
 
@@ -43,6 +43,16 @@ def test_a_run_trained_here_is_no_stranger(with_module, make_run):
         assert not run.info()["foreign"]
         assert run.config()
     assert with_module().info()["names"] == {"env.family": "tests.config.fake_family"}
+
+
+def test_a_module_without_a_dot_is_one_too(make_run, elsewhere, folder, monkeypatch):
+    monkeypatch.syspath_prepend(".")
+    folder("own_family.py", "from spotter.envs.families.classic import describe, make\n")
+    run = make_run(config={"env": {"family": "own_family"}})
+    assert run.info()["names"] == {"env.family": "own_family"}
+    elsewhere()
+    with pytest.raises(UntrustedError, match=r"env\.family=own_family"):
+        run.config()
 
 
 def test_a_run_from_elsewhere_names_nothing_unasked(with_module, elsewhere):

@@ -15,11 +15,11 @@ from time import perf_counter, process_time, sleep
 import pytest
 from rich.console import Console as Terminal
 
-from spotter.display.live import LiveTable
-from spotter.display.plain import Plain
-from spotter.recorder import Sink
+from spotter.sinks.base import Sink
 from spotter.sinks.console import Console
-from tests.display.scripted import (
+from spotter.sinks.terminal.live import LiveTable
+from spotter.sinks.terminal.plain import Plain
+from tests.sinks.terminal.scripted import (
     DEAD,
     KL_HIGH,
     Clock,
@@ -213,7 +213,7 @@ def test_a_run_that_never_closes_still_shows_the_cursor_again():
     script = """
 from rich.console import Console as Terminal
 from spotter.sinks.console import Console
-from tests.display.scripted import start
+from tests.sinks.terminal.scripted import start
 
 Console(Terminal(force_terminal=True, width=80, height=24)).open(start())
 raise SystemExit(3)

@@ -5,8 +5,8 @@ import io
 import numpy as np
 from PIL import Image
 
-from spotter.traces import format as traces
-from spotter.traces.format import Frames, Meta, Trace
+from spotter.episodes import format as traces
+from spotter.episodes.format import Frames, Meta, Trace
 
 
 def jpeg(step, size=(96, 64)):

@@ -70,6 +70,7 @@ def make_run(
     variant: str = "ppo",
     seed: int = 1,
     solved: bool = False,
+    group: str = "",
     **algo: Any,
 ) -> Run:
     """A run nobody trained: real folder, real files, invented numbers."""
@@ -82,7 +83,8 @@ def make_run(
         }
     )
     address = f"{env}:{variant}"
-    run = Run.create(config, address, ["spotter", "train", address], parent=parent, home=home)
+    command = ["spotter", "train", address]
+    run = Run.create(config, address, command, parent=parent, group=group, home=home)
     made = rows(updates, level)
     if alerts:
         made[-1]["alerts"] = [alert["id"] for alert in alerts]

@@ -5,13 +5,14 @@ import json
 import numpy as np
 import pytest
 
+from spotter.charts.echarts import drawn
 from spotter.config import validate
+from spotter.rundir.curves import Group
 from spotter.rundir.files import LineWriter
+from spotter.rundir.history import Curve
 from spotter.rundir.run import Run
 from spotter.studio import compare_charts
-from spotter.studio.compare_rows import Shelf
-from spotter.studio.groups import Curve, Group, Kin
-from spotter.studio.series import Histories
+from spotter.studio.groups import LineageNode
 from tests.studio.drawn import texts_of
 from tests.studio.making import make_run, rows
 
@@ -82,13 +83,28 @@ def test_three_seeds_are_one_curve_with_an_interval(page, visit, seeds):
     assert [line.get("stack") is not None for line in drawn[1:3]] == [True, True]
     assert page.locator(".compare-advice").inner_text() == ""
     assert "3 seeds together" in page.inner_text(".compare-scores")
-    assert page.locator(".compare-diff tr").count() == 2, "a head and the seed"
+    assert "differ in nothing but the seed" in page.inner_text(".compare-diff")
+
+
+def test_groups_by_name_have_a_column_of_settings_each(page, studio, studio_runs):
+    runs = [
+        make_run(studio_runs, group=group, seed=seed, level=50.0 + seed, lr=lr)
+        for group, lr in (("slow-group", 1e-5), ("fast-group", 1e-4)) for seed in (1, 2, 3)
+    ]  # fmt: skip
+    page.goto(f"{studio.url}compare?runs=slow-group,{runs[3].id},fast-group")
+    page.wait_for_selector(".compare-line canvas")
+    names = [f"CartPole-v1:ppo lr {lr}" for lr in ("1e-05", "0.0001")]
+    assert {line["name"] for line in series(page)} == {f"{name} (3 seeds)" for name in names}
+    assert page.locator(".compare-diff th").all_inner_texts() == ["setting", *names]
+    rows = page.locator(".compare-diff tr").all_inner_texts()
+    assert [row.split() for row in rows[1:]] == [["algo.lr", "1e-05", "0.0001"]]
+    assert page.errors == []
 
 
 def test_two_seeds_are_not_enough_and_it_is_said(page, visit, seeds):
     visit(seeds[:2])
     assert "Not enough seeds for an interval" in page.inner_text(".compare-advice")
-    assert "not enough seeds" in page.inner_text(".compare-scores")
+    assert "an interval needs 3 seeds" in page.inner_text(".compare-scores")
     assert len(series(page)) == 1 + 2, "no band"
 
 
@@ -139,63 +155,28 @@ def test_a_metric_nobody_wrote_is_a_sentence(page, visit, seeds):
     assert "none of these runs has written no/such" in page.inner_text("[role=alert]")
 
 
-# --- rows -----------------------------------------------------------------------------------------
-
-
-def test_rows_are_what_parsing_gives(tmp_path):
-    run = make_run(tmp_path, updates=150)
-    found = Shelf().of(run)
-    history = Histories().of(run)
-    assert set(found.keys) == set(history.keys)
-    for key in ("train/score", "eval/score", "run/progress", "info/key39/mean", "no/such"):
-        steps, values = history.curve(key)
-        np.testing.assert_array_equal(found.curve(key).env_steps, steps)
-        np.testing.assert_array_equal(found.curve(key).values, values)
-    assert "eval/score" in found
-    assert "no/such" not in found
-
-
-def test_rows_follow_a_run_and_pass_over_what_is_broken(tmp_path):
-    run, shelf = make_run(tmp_path, updates=3), Shelf()
-    assert shelf.of(run) is shelf.of(run)
-    before = shelf.of(run).version
-    with run.metrics_path.open("ab") as file:
-        file.write(b'{"update": 4, "env_steps": 9999, "train/score": "nan"}\nnonsense\n')
-        file.write(b'{"update": 5, "env_steps": 10000, "train/score": -7.5}\n{"update": 6, "env')
-    rows = shelf.of(run)
-    assert rows.version != before
-    curve = rows.curve("train/score")
-    assert (curve.env_steps[-1], curve.values[-1]) == (10000, -7.5)
-    assert curve.values.size == 4
-    run.metrics_path.unlink()
-    assert shelf.of(run).curve("train/score").values.size == 0
-
-
 # --- charts ---------------------------------------------------------------------------------------
 
 
 class Many:
-    """Histories of five thousand updates."""
+    """Five thousand updates."""
 
     version = 1
-    keys = ("train/score",)
-
-    def curve(self, key):
-        steps = np.arange(5000.0) * 256
-        return Curve(steps, np.sin(steps / 1e4))
+    names = ("train/score",)
+    curve = Curve(np.arange(5000.0) * 256, np.sin(np.arange(5000.0) / 39))
 
 
 def test_twenty_runs_of_five_thousand_updates_stay_light(tmp_path):
     runs = [Run(tmp_path / str(number)) for number in range(20)]
-    curves = compare_charts.Curves({run: Many() for run in runs})
+    curves = compare_charts.Curves("train/score", {run: Many() for run in runs})
     apart = [Group(run.id, (run,), (1,)) for run in runs]
     together = [Group("seeds", tuple(runs), tuple(range(20)))]
     for groups in (apart, together):
-        options = compare_charts.options(groups, curves, "train/score", "iqm")
+        options = drawn(compare_charts.panel(groups, curves, "iqm"))
         assert sum(len(line["data"]) for line in options["series"]) < 9000
         assert len(json.dumps(options)) < 400_000
     styles = [(one["itemStyle"]["color"], one["lineStyle"]["type"]) for one in
-              compare_charts.options(apart, curves, "train/score", "iqm")["series"]]  # fmt: skip
+              drawn(compare_charts.panel(apart, curves, "iqm"))["series"]]  # fmt: skip
     assert len(set(styles)) == 20, "no two look alike"
 
 
@@ -206,23 +187,24 @@ def test_a_band_below_zero_is_stacked_rightly(tmp_path):
 
     class Low(Many):
         def __init__(self, run):
-            self.run = run
+            self.curve = Curve(np.array([0.0, 100.0]), lines[run])
 
-        def curve(self, key):
-            return Curve(np.array([0.0, 100.0]), lines[self.run])
-
-    curves = compare_charts.Curves({run: Low(run) for run in runs})
+    curves = compare_charts.Curves("x", {run: Low(run) for run in runs})
     group = Group("low", tuple(runs), (1, 2, 3))
-    middle, low, height, *_ = compare_charts.options([group], curves, "x", "median")["series"]
+    middle, low, height, *_ = drawn(compare_charts.panel([group], curves, "median"))["series"]
     assert middle["data"][0][1] == -20
     assert low["data"][0][1] + height["data"][0][1] <= -10
     assert low["stackStrategy"] == height["stackStrategy"] == "all"
 
 
 def test_a_tree_has_no_circles():
-    kin = [Kin("a", "b", "", {}), Kin("b", "a", "", {}), Kin("c", "a", "fork", None)]
+    kin = [
+        LineageNode("a", "b", "", {}),
+        LineageNode("b", "a", "", {}),
+        LineageNode("c", "a", "fork", None),
+    ]
     options, height = compare_charts.tree(
-        [Kin(one.id, one.parent, one.how, None) for one in kin], ["a"]
+        [LineageNode(one.id, one.parent, one.how, None) for one in kin], ["a"]
     )
     json.dumps(options)  # a circle could not be written
     assert height > 0

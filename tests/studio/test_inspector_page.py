@@ -6,10 +6,10 @@ from urllib.request import urlopen
 
 import pytest
 
+from spotter.episodes import format as traces
+from spotter.episodes import labels
+from spotter.episodes.advantages import judged
 from spotter.studio.pages.inspector import changes
-from spotter.traces import format as traces
-from spotter.traces import labels
-from spotter.traces.advantages import judged
 from tests.studio import episodes
 from tests.studio.making import make_run
 

@@ -4,12 +4,12 @@ import re
 
 import pytest
 
+from spotter.episodes import format as traces
+from spotter.episodes.capture import capture_to_disk
 from spotter.rundir import checkpoints
-from spotter.traces import format as traces
-from spotter.traces.capture import capture_to_disk
+from tests.episodes.making import saved
+from tests.episodes.odd import ID as PICTURES
 from tests.studio.test_inspector_page import step_of
-from tests.traces.making import saved
-from tests.traces.odd import ID as PICTURES
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import struct
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync import client
 
-from spotter.traces import format as traces
+from spotter.episodes import format as traces
 from tests.studio.playing import READY_MS, fact, start, wait_for
 
 
 def test_a_person_takes_over_from_a_frame_of_the_inspector(page, studio, trained):
-    from spotter.traces.capture import capture_to_disk
+    from spotter.episodes.capture import capture_to_disk
 
     stored = capture_to_disk(str(trained.folder), seed=31, most_steps=20)
     name = stored.rsplit("/", 1)[-1]
@@ -21,7 +21,7 @@ def test_a_person_takes_over_from_a_frame_of_the_inspector(page, studio, trained
     page.get_by_role("link", name="Take over from this frame").click()
     page.wait_for_selector(".play-columns:visible", timeout=READY_MS)
     wait_for(page, "document.querySelector('[data-fact=step]').textContent === '5'")
-    assert "stands at step 5" in page.locator(".play-hint").inner_text()
+    assert "is at step 5" in page.locator(".play-hint").inner_text()
     page.wait_for_timeout(300)
     assert fact(page, "step") == 5, "nothing moves before a key"
     page.get_by_role("button", name="Record").click()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spotter.traces import format as traces
+from spotter.episodes import format as traces
 from tests.studio.playing import READY_MS, fact, plays, start, wait_for
 
 pytest.importorskip("playwright")
@@ -67,7 +67,7 @@ def test_pause_and_single_steps(seat):
     page = seat
     start(page, "The agent")
     page.get_by_role("button", name="Pause").click()
-    page.get_by_role("button", name="Go on").wait_for()
+    page.get_by_role("button", name="Continue").wait_for()
     page.wait_for_timeout(200)
     stood = fact(page, "step")
     page.wait_for_timeout(300)

@@ -6,13 +6,14 @@ import shutil
 
 import pytest
 
+from spotter.episodes import format as traces
+from spotter.launch import forms
 from spotter.launch.local import Launcher
 from spotter.launch.worker import Worker
 from spotter.rundir.files import LineWriter
 from spotter.rundir.run import Run
-from spotter.studio import forms, told
+from spotter.studio import run_view
 from spotter.studio.context import Context
-from spotter.traces import format as traces
 from spotter.types import UserError
 from tests.studio import episodes
 from tests.studio.drawn import options_of, texts_of
@@ -117,10 +118,10 @@ def test_a_failed_run_says_why_and_offers_only_what_can_be_done(own_studio, page
 def test_other_errors_keep_their_kind(own_studio):
     context = Context(own_studio.runs, Worker())
     run = failed_run(own_studio.runs, "ValueError: nan")
-    now = told.read(context, run.id)
-    assert told.failure(now) == "This run failed before its first update: ValueError: nan"
+    now = run_view.read(context, run.id)
+    assert run_view.failure(now) == "This run failed before its first update: ValueError: nan"
     run = make_run(own_studio.runs, status="failed")
-    assert "failed after 25,600 env steps" in told.failure(told.read(context, run.id))
+    assert "failed after 25,600 env steps" in run_view.failure(run_view.read(context, run.id))
 
 
 def test_alerts_raised_together_can_be_read(own_studio, page):
@@ -151,7 +152,7 @@ def test_films_of_learning_are_told_apart(tmp_path):
     for name, written in made.items():
         (run.folder / "videos" / f"{name}.mp4").write_bytes(b"")
         (run.folder / "videos" / f"{name}.json").write_text(json.dumps(written))
-    captions = {each.name: each.caption for each in told.films(run)}
+    captions = {each.name: each.caption for each in run_view.films(run)}
     assert captions == {
         "step-000004096.mp4": "after 4,096 env steps · score 161",
         "film-1280x720.mp4": "film of learning: film-1280x720.mp4 · 2 policies, after 0 to 4,096 "
@@ -216,7 +217,7 @@ def test_a_child_shows_what_changed_against_its_parent(studio, studio_runs, page
     context = Context(studio_runs, Worker())
     child = next(run for path in sorted(studio_runs.iterdir()) if (path / "run.json").is_file()
                  and (run := context.run_of(path.name)).info()["parent"])  # fmt: skip
-    changes = {change.setting: change.after for change in told.parent_changes(context, child)}
+    changes = {change.setting: change.after for change in run_view.parent_changes(context, child)}
     assert changes == {"algo.lr": "0.0001"}
     page.goto(f"{studio.url}run/{child.id}")
     page.get_by_role("tab", name="Config").click()
@@ -226,7 +227,7 @@ def test_a_child_shows_what_changed_against_its_parent(studio, studio_runs, page
 
 
 def test_settings_have_their_origin(trained):
-    origins = {line.name: line.origin for line in told.settings(trained)}
+    origins = {line.name: line.origin for line in run_view.settings(trained)}
     assert origins["budget.env_steps"] == "command line"
     assert origins["algo.clip"] == "variant ppo"
     assert origins["env.restarts"] == "default"
@@ -240,7 +241,7 @@ def test_settings_of_a_run_from_elsewhere_import_nothing(trained, tmp_path, monk
     (tmp_path / "strange").mkdir()
     (tmp_path / "strange" / "__init__.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(str(tmp_path))
-    lines = {line.name: line for line in told.settings(run)}
+    lines = {line.name: line for line in run_view.settings(run)}
     assert lines["env.family"].value == "strange.module" and lines["algo.gamma"].origin == ""
     with pytest.raises(UserError, match="was not trained here with"):
         forms.further(run)

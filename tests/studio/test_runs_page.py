@@ -3,7 +3,6 @@
 import re
 import shlex
 import shutil
-import time
 
 import pytest
 
@@ -54,6 +53,15 @@ def test_it_sorts_and_compares_what_is_selected(studio, page):
     page.wait_for_url(re.compile(r"/compare\?runs=[^,]+,[^,]+"))
 
 
+def test_env_steps_are_written_as_on_the_command_line_and_sorted_as_numbers(own_studio, page):
+    for updates in (100, 24, 400):
+        make_run(own_studio.runs, updates=updates)
+    page.goto(own_studio.url)
+    page.get_by_role("columnheader", name="Env steps", exact=True).click()
+    cells = page.locator(f"{ROWS} td:nth-child(7)")
+    expect(cells).to_have_text(["6,144", "25,600", "102,400"])
+
+
 def test_a_row_says_whether_it_is_solved_its_variant_seed_and_kind_of_score(own_studio, page):
     home = own_studio.runs
     good = make_run(home, level=500.0, solved=True, variant="ppo_centre", seed=42)
@@ -80,6 +88,20 @@ def test_a_row_says_whether_it_is_solved_its_variant_seed_and_kind_of_score(own_
     expect(page.locator(ROWS)).to_have_count(1)
 
 
+def test_groups_are_shown_and_filtered(own_studio, page):
+    for seed in (1, 2):
+        make_run(own_studio.runs, seed=seed, group="both")
+    make_run(own_studio.runs)
+    page.goto(own_studio.url)
+    table = page.locator(ROWS)
+    expect(table).to_have_count(3)
+    expect(page.get_by_role("link", name="both", exact=True)).to_have_count(2)
+    page.get_by_label("Filter").fill("group=both")
+    expect(table).to_have_count(2)
+    page.get_by_role("link", name="both", exact=True).first.click()
+    page.wait_for_url("**/compare?runs=both")
+
+
 def test_what_cannot_be_done_with_a_run_says_why(own_studio, page):
     run = make_run(own_studio.runs)
     page.goto(own_studio.url)
@@ -93,7 +115,7 @@ def test_what_cannot_be_done_with_a_run_says_why(own_studio, page):
     page.reload()
     page.locator(f"{ROWS} .q-checkbox").first.click()
     expect(fork).to_be_enabled()
-    expect(page.get_by_role("button", name="Stop")).to_be_disabled()
+    expect(page.get_by_role("button", name="Stop", exact=True)).to_be_disabled()
 
 
 def test_an_empty_folder_says_what_to_do_and_runs_from_elsewhere_appear(own_studio, page):
@@ -126,13 +148,13 @@ def test_start_watch_stop_resume_and_fork_a_run(own_studio, page):
     expect(updates).not_to_have_text(before, timeout=30_000)  # live, nobody reloaded
     assert page.locator("canvas").count() > 3
 
-    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Stop", exact=True).click()
     question = page.get_by_role("dialog")
     expect(question).to_contain_text("saves")
     question.get_by_role("button", name="Cancel").click()
-    time.sleep(0.5)
+    expect(question).to_be_hidden()
     expect(page.locator(".studio-status-running")).to_be_visible()
-    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_role("dialog").get_by_role("button", name="Stop the run").click()
     expect(page.locator(".studio-status")).to_have_text("interrupted", timeout=60_000)
     page.get_by_role("tab", name="Checkpoints").click()
@@ -152,10 +174,10 @@ def resumes(page, run):
     expect(question).to_contain_text("continues from its latest checkpoint")
     question.get_by_role("button", name="Resume").click()
     expect(page.locator(".studio-status")).to_have_text("running", timeout=60_000)
-    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
     assert page.url.endswith(run.id)
     assert len(run.info()["resumes"]) == 1
-    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_role("dialog").get_by_role("button", name="Stop the run").click()
     expect(page.locator(".studio-status")).to_have_text("interrupted", timeout=60_000)
     assert run.info()["env_steps"] >= before > 0
@@ -206,7 +228,7 @@ def goes_on_with_a_spent_run(page, run):
     shown = shlex.split(command.inner_text())
     dialog.get_by_role("button", name="Resume").click()
     facts = page.locator(".studio-facts > div", has_text="env steps")
-    expect(facts.locator(".studio-fact-value")).to_have_text("4096", timeout=60_000)
+    expect(facts.locator(".studio-fact-value")).to_have_text("4,096", timeout=60_000)
     assert run.info()["resumes"][0]["command"][1:] == shown[1:]
 
 
@@ -218,6 +240,17 @@ def test_a_setting_of_the_form_becomes_an_override(own_studio, page):
     dialog.get_by_text("budget", exact=True).click()
     dialog.get_by_label("budget.env_steps").fill("777")
     expect(dialog.get_by_text("budget.env_steps=777")).to_be_visible()
+
+
+def test_the_form_says_which_defaults_stand_in_for_a_recipe(own_studio, page):
+    page.goto(own_studio.url)
+    page.get_by_role("button", name="Start a run").click()
+    dialog = page.get_by_role("dialog")
+    field = dialog.get_by_label("What to train")
+    field.fill("Blackjack-v1")
+    field.press("Enter")
+    note = "no recipe for Blackjack-v1: defaults for tabular states (kind `tabular`)"
+    expect(dialog.get_by_text(note)).to_be_visible()
 
 
 def test_fifty_runs_on_many_pages_at_once(own_studio, page, chromium):
@@ -258,6 +291,6 @@ def test_it_works_by_keyboard_alone_in_the_dark_and_on_a_tablet(studio, page):
         assert page.evaluate(DARK) is dark
     page.reload()  # remembered
     page.wait_for_function(DARK)
-    page.get_by_role("link", name=re.compile("^2")).first.focus()
-    page.keyboard.press("Enter")
+    expect(page.locator(ROWS)).to_have_count(everything)  # drawn, so that the focus stays
+    page.get_by_role("link", name=re.compile("^2")).first.press("Enter")
     page.wait_for_url(re.compile("/run/2"))

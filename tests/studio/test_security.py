@@ -10,12 +10,12 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
-from spotter.door import Door
+from spotter.launch import forms
 from spotter.launch.local import checked
 from spotter.launch.worker import Worker
-from spotter.studio import forms
 from spotter.studio.context import Context
 from spotter.studio.server import _address
+from spotter.system.request_guard import Door
 from spotter.types import UserError
 from tests.studio.making import make_run, start_server
 

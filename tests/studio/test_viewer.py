@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from spotter.episodes.advantages import judged
+from spotter.episodes.format import Trace
 from spotter.studio import viewer
 from spotter.studio.viewer import Shelf, details
-from spotter.traces.advantages import judged
-from spotter.traces.format import Trace
 from spotter.types import UserError
 from tests.rundir.making import maker
 from tests.studio import episodes
@@ -164,7 +164,7 @@ def test_pictures_of_other_numbers_are_stretched(run):
 
 def test_only_pictures_can_be_seen(run, shelf):
     trace = shelf.trace(run.id, episodes.cartpole(run))
-    with pytest.raises(UserError, match="no picture"):
+    with pytest.raises(UserError, match="not an image"):
         viewer.seen(trace, 0, 0)
     with pytest.raises(UserError, match="observations"):
         viewer.seen(trace, 7, 0)
@@ -221,6 +221,6 @@ def test_a_zip_is_a_trace_again(run, shelf, tmp_path):
             f"{name}/arrays.npz", f"{name}/frames.zip", f"{name}/trace.json",
         ]  # fmt: skip
         archive.extractall(tmp_path)
-    from spotter.traces.format import load
+    from spotter.episodes.format import load
 
     assert load(tmp_path / name).meta.length == 40

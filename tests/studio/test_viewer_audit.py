@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from spotter.episodes import format as traces
 from spotter.studio.viewer import Shelf
 from spotter.studio.viewer_audit import audited
-from spotter.traces import format as traces
+from tests.episodes.making import trace
 from tests.rundir.making import maker
-from tests.traces.making import trace
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import pytest
 from PIL import Image
 
 from spotter.config import validate
+from spotter.episodes.format import Trace
 from spotter.studio import viewer_branch, viewer_vision
 from spotter.studio.viewer_branch import numbers, other_action
 from spotter.studio.viewer_capture import telling
-from spotter.traces.format import Trace
 from spotter.types import UserError
 from tests.rundir.making import maker
 from tests.studio import episodes
@@ -80,7 +80,7 @@ def test_reports_come_now_and_then():
     heard = []
     tell = telling(lambda steps: heard.append(steps) or steps < 100)
     assert all(tell(step) for step in (1, 49, 50, 51))
-    with pytest.raises(UserError, match="nobody waits"):  # so that half an episode is not kept
+    with pytest.raises(UserError, match="was cancelled"):  # so that half an episode is not kept
         tell(100)
     assert heard == [50, 100]
     assert telling(None) is None
@@ -108,8 +108,8 @@ def test_a_mosaic_holds_every_picture(count, height, width):
 
 
 def test_a_step_is_explained_in_pictures(run, monkeypatch):
-    from spotter.nets.actor_critic import Policy
-    from spotter.traces import vision
+    from spotter.episodes import vision
+    from spotter.policy.actor_critic import Policy
     from spotter.types import ActionSpec, Leaf, Spaces
 
     sees = Spaces({"obs": Leaf("image", (4, 84, 84), "uint8")}, ActionSpec("discrete", (), (3,)))

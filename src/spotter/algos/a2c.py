@@ -10,16 +10,16 @@ from pydantic import ConfigDict, Field
 
 from spotter.config import AlgoConfig, Whole, Work
 from spotter.metrics.spec import MetricSpec
-from spotter.schedules import Schedule, constant, within
+from spotter.schedules import Schedule, constant, values_at, within
 
 if TYPE_CHECKING:
-    from spotter.collector import Collector
-    from spotter.nets.actor_critic import Policy
-    from spotter.rollout import Batch, Rollout
+    from spotter.collect.collector import Collector
+    from spotter.engines.losses import Evaluated, Objective
+    from spotter.policy.actor_critic import Policy
+    from spotter.rollouts.rollout import Batch, Rollout
     from spotter.types import Progress
 
 METRICS: tuple[MetricSpec, ...] = ()
-_CLIP = 0.2  # A2C clips nothing; the fraction beyond PPO's usual bound makes runs comparable
 
 
 class Config(AlgoConfig):
@@ -51,6 +51,10 @@ class Config(AlgoConfig):
         return Work(self.steps, count * self.steps)
 
 
+def collect(config: Config, collector: Collector, progress: Progress) -> Rollout:
+    return collector.collect(config.steps, progress)
+
+
 def make(config: Config, policy: Policy, seed: int) -> A2C:
     return A2C(config, policy)
 
@@ -59,13 +63,12 @@ class A2C:
     """Policy gradient with a learnt baseline on n-step advantages."""
 
     def __init__(self, config: Config, policy: Policy) -> None:
-        from spotter.fast.learner import twin_of
-        from spotter.optim import Optimizer
+        from spotter.engines.learner import make_learner
 
         self.config = config
         self.policy = policy
-        self.optimizer = Optimizer(policy, config)
-        self.network, self._maths = twin_of(policy, self.optimizer)
+        self.learner = make_learner(policy, config)
+        self.optimizer = self.learner.optimizer
 
     def retune(self, config: Config) -> None:
         self.config = self.optimizer.config = config
@@ -76,84 +79,43 @@ class A2C:
     def restore(self, state: Mapping[str, Any]) -> None:
         self.optimizer.restore(state["optimizer"])
 
-    def collect(self, collector: Collector, progress: Progress) -> Rollout:
-        return collector.collect(self.config.steps, progress)
+    def objective(self, said: Evaluated, batch: Batch, now: Mapping[str, float]) -> Objective:
+        """−E[A log π] + c₁ E[½ (V − R)²] − c₂ E[H]."""
+        maths, config = self.learner.maths, self.config
+        found: Objective = maths.objective(
+            maths.policy_gradient(said.log_prob, batch.advantage),
+            maths.value_loss(
+                said.raw_value,
+                batch.target,
+                huber_delta=config.huber_delta if config.value_loss == "huber" else None,
+            ),
+            said.entropy,
+            value_weight=now["value_weight"],
+            entropy_weight=now["entropy"],
+        )
+        return found
 
     def update(self, rollout: Rollout, progress: Progress) -> dict[str, float]:
-        config, policy, maths = self.config, self.policy, self._maths
-        rollout = rollout.arrays() if self.network else rollout
-        gamma, lam = config.gamma.at(progress), config.lambda_.at(progress)
+        config, learner, maths = self.config, self.learner, self.learner.maths
+        rollout = learner.read(rollout)
         advantage = maths.gae(
-            rollout.reward, rollout.value, rollout.next_value, rollout.episode_end, gamma, lam
+            rollout.reward,
+            rollout.value,
+            rollout.next_value,
+            rollout.episode_end,
+            config.gamma.at(progress),
+            config.lambda_.at(progress),
         )
         batch = rollout.flatten(advantage, advantage + rollout.value)
-        policy.observe_returns(batch.target)
-        spread = maths.moments(advantage=batch.advantage, value=batch.value)
+        self.policy.observe_returns(batch.target)
+        samples = learner.prepare(batch)
         if config.normalize_advantage:
-            batch = replace(batch, advantage=maths.standardize(batch.advantage))
-        if self.network:
-            batch = replace(batch, obs={"x": self.network.inputs(batch.obs)})
+            samples = replace(samples, advantage=maths.standardize(batch.advantage))
         self.optimizer.set_rates(progress)
 
-        metrics = (self._numpy_step if self.network else self._torch_step)(batch, progress)
-        metrics |= self.optimizer.gradient_norms()
-        metrics |= spread | maths.moments(**{"return": batch.target})
-        metrics["value/explained_variance"] = maths.explained_variance(batch.value, batch.target)
-        net = self.network or policy
-        metrics["net/dead_units"] = maths.dead_fraction(net.activations(batch.sample_obs()))
-        return {name: float(value) for name, value in metrics.items()}
-
-    def _torch_step(self, batch: Batch, progress: Progress) -> dict[str, Any]:
-        import torch
-
-        from spotter import functional as F
-
-        config, policy = self.config, self.policy
-        policy.train()
-        now = policy.evaluate(batch.obs, batch.action, batch.mask)
-        policy.eval()
-        value_loss = F.value_loss(
-            policy.normalize_value(now.value),
-            policy.normalize_value(batch.target),
-            huber_delta=config.huber_delta if config.value_loss == "huber" else None,
-        )
-        metrics = {
-            "loss/policy": -(batch.advantage * now.log_prob).mean(),
-            "loss/value": config.value_weight.at(progress) * value_loss,
-            "loss/entropy": -config.entropy.at(progress) * now.entropy.mean(),
-        }
-        metrics["loss/total"] = torch.stack(list(metrics.values())).sum()
-        metrics["grad/norm"] = self.optimizer.step(metrics["loss/total"], progress)
-        metrics["policy/entropy"] = now.entropy.mean()
-        metrics = {name: value.detach() for name, value in metrics.items()}
-        with torch.no_grad():
-            after = policy.evaluate(batch.obs, batch.action, batch.mask)
-            return metrics | F.policy_shift(after.log_prob - batch.log_prob, _CLIP)
-
-    def _numpy_step(self, batch: Batch, progress: Progress) -> dict[str, Any]:
-        """`_torch_step` with the gradient derived by hand."""
-        from spotter.fast import objectives as F
-
-        config, net = self.config, self.network
-        assert net is not None
-        x = batch.obs["x"]
-        now = net.evaluate(x, batch.action, batch.mask)
-        value_loss, value_slope = F.value_loss_slope(
-            now.raw_value,
-            net.normalized(batch.target),
-            huber_delta=config.huber_delta if config.value_loss == "huber" else None,
-        )
-        value_weight, entropy_weight = config.value_weight.at(progress), config.entropy.at(progress)
-        entropy = F.mean(now.entropy)
-        metrics: dict[str, Any] = {
-            "loss/policy": -F.mean(batch.advantage * now.log_prob),
-            "loss/value": value_weight * value_loss,
-            "loss/entropy": -entropy_weight * entropy,
-        }
-        metrics["loss/total"] = sum(metrics.values())
-        slope = batch.advantage * (-1 / len(batch))
-        net.backward(slope, -entropy_weight / len(batch), value_weight * value_slope)
-        metrics["grad/norm"] = self.optimizer.apply_numpy(progress)
-        metrics["policy/entropy"] = entropy
-        after = net.evaluate(x, batch.action, batch.mask)
-        return metrics | F.policy_shift(after.log_prob - batch.log_prob, _CLIP)
+        now = values_at(config, ("value_weight", "entropy"), progress)
+        metrics = learner.single_step(self.objective, samples, now, progress)
+        metrics |= maths.moments(advantage=batch.advantage)
+        metrics |= learner.diagnostics(batch, samples)
+        report: dict[str, float] = maths.numbers(metrics)
+        return report

@@ -9,21 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import ceil, isqrt
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from spotter.config import AlgoConfig, RunConfig, Whole, Work
 from spotter.metrics.spec import MetricSpec
-from spotter.schedules import Schedule, constant, within
+from spotter.schedules import Schedule, constant, values_at, within
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from spotter.collector import Collector
-    from spotter.fast.graphs import Updates
-    from spotter.nets.actor_critic import Policy
-    from spotter.rollout import Batch, Rollout
+    from spotter.collect.collector import Collector
+    from spotter.engines.cuda_graphs import Updates
+    from spotter.engines.losses import Evaluated, Objective
+    from spotter.policy.actor_critic import Policy
+    from spotter.rollouts.rollout import Batch, Rollout
     from spotter.types import Progress
 
 METRICS = (
@@ -33,6 +34,7 @@ METRICS = (
         "ppo/lr_factor", "what lr_target_kl multiplied this update's learning rate by", low=0
     ),
 )
+_SCHEDULED = ("clip", "value_weight", "entropy", "value_clip", "target_kl")
 _KL_SLACK = 1.5  # the target is a mean; single minibatches scatter around it
 _MOST_TRIED = 100_000  # divisors of a rollout
 _LR_STEP, _LR_RANGE = 1.5, (0.01, 10.0)
@@ -90,7 +92,7 @@ class Config(AlgoConfig):
     )
 
     @property
-    def ahead(self) -> bool:
+    def overlaps(self) -> bool:
         return self.overlap
 
     def passes(self, progress: Progress) -> int:
@@ -101,12 +103,12 @@ class Config(AlgoConfig):
         return super().at(progress) | {"epochs": float(self.passes(progress))}
 
     def samples(self, count: int) -> int:
-        """Minibatch size for `count` copies."""
+        """Minibatch size for `count` envs."""
         whole = count * self.steps
         return self.minibatch if isinstance(self.minibatch, int) else round(self.minibatch * whole)
 
     def gradient_steps(self, count: int, progress: Progress) -> int:
-        """Of one update with `count` copies."""
+        """Of one update with `count` envs."""
         return self.passes(progress) * ceil(count * self.steps / self.samples(count))
 
     def work(self, count: int) -> Work:
@@ -133,6 +135,10 @@ def _divisors(number: int) -> Iterator[int]:
             yield number // n
 
 
+def collect(config: Config, collector: Collector, progress: Progress) -> Rollout:
+    return collector.collect(config.steps, progress)
+
+
 def make(config: Config, policy: Policy, seed: int) -> PPO:
     return PPO(config, policy, seed)
 
@@ -143,20 +149,20 @@ class PPO:
     def __init__(self, config: Config, policy: Policy, seed: int) -> None:
         import torch
 
-        from spotter.fast.learner import twin_of
-        from spotter.optim import Optimizer
+        from spotter.engines.learner import TorchLearner, make_learner
 
         self.config = config
         self.policy = policy
-        self.optimizer = Optimizer(policy, config)
-        self.network, self._maths = twin_of(policy, self.optimizer)
+        self.learner = make_learner(policy, config)
+        self.optimizer = self.learner.optimizer
         self.shuffle = torch.Generator().manual_seed(seed)
         self.lr_factor = 1.0
         self._updates: Updates | None = None
-        if self.optimizer.flat.device.type == "cuda":
-            from spotter.fast.graphs import Updates
+        on_gpu = self.optimizer.flat.device.type == "cuda"
+        if on_gpu and isinstance(self.learner, TorchLearner):
+            from spotter.engines.cuda_graphs import Updates
 
-            self._updates = Updates(self.optimizer, _Values._fields)
+            self._updates = Updates(self.learner)
 
     def retune(self, config: Config) -> None:
         self.config = self.optimizer.config = config
@@ -175,44 +181,54 @@ class PPO:
         self.shuffle.set_state(torch.as_tensor(state["shuffle"]))
         self.lr_factor = state["lr_factor"]
 
-    def collect(self, collector: Collector, progress: Progress) -> Rollout:
-        return collector.collect(self.config.steps, progress)
+    def objective(self, said: Evaluated, batch: Batch, now: Mapping[str, Any]) -> Objective:
+        """−E[min(r A, clip(r, 1 ± ε) A)] + c₁ E[½ (V − R)²] − c₂ E[H], r = π / π_old."""
+        maths, config = self.learner.maths, self.config
+        log_ratio = said.log_prob - batch.log_prob
+        ratio = maths.exp(log_ratio)
+        advantage = batch.advantage
+        if config.normalize_advantage == "minibatch":
+            advantage = maths.standardize(advantage)
+        found: Objective = maths.objective(
+            maths.clipped_surrogate(ratio, advantage, now["clip"]),
+            maths.value_loss(
+                said.raw_value,
+                batch.target,
+                huber_delta=config.huber_delta if config.value_loss == "huber" else None,
+                old_value=batch.value,
+                clip=now.get("value_clip"),
+            ),
+            said.entropy,
+            value_weight=now["value_weight"],
+            entropy_weight=now["entropy"],
+            metrics=maths.policy_shift(log_ratio, now["clip"], ratio),
+        )
+        return found
 
     def update(self, rollout: Rollout, progress: Progress) -> dict[str, float]:
-        config, policy, maths = self.config, self.policy, self._maths
-        rollout = rollout.arrays() if self.network else rollout
+        config, learner, maths = self.config, self.learner, self.learner.maths
+        rollout = learner.read(rollout)
         advantage = self._advantages(rollout, progress)
         batch = rollout.flatten(advantage, advantage + rollout.value)
-        policy.observe_returns(batch.target)
-        spread = maths.moments(advantage=batch.advantage, value=batch.value)
+        self.policy.observe_returns(batch.target)
+        samples = learner.prepare(batch)
         if config.normalize_advantage == "rollout":
-            batch = replace(batch, advantage=maths.standardize(batch.advantage))
-        if self.network:
-            batch = replace(batch, obs={"x": self.network.inputs(batch.obs)})
+            samples = replace(samples, advantage=maths.standardize(batch.advantage))
         self.optimizer.set_rates(progress, self.lr_factor)
-        now = _Values.at(config, progress)
         size = config.samples(rollout.count)
+        graphs = self._updates
+        replays = graphs is not None and rollout.whole and graphs.ready(batch, self.policy)
 
-        if self.network is None:
-            policy.train()
-        if self._updates is not None and rollout.whole and self._updates.ready(batch, policy):
-            metrics, steps = self._replay(batch, size, now, progress)
-        else:
-            metrics, steps = self._epochs(batch, size, now, progress)
-        if self.network is None:
-            policy.eval()
-
+        with learner.training():
+            learn = self._replay if replays else self._epochs
+            metrics, steps = learn(samples, size, values_at(config, _SCHEDULED, progress), progress)
         passes, per_pass = config.passes(progress), ceil(len(batch) / size)
         stopped = steps < passes * per_pass
-        epochs = steps // per_pass + 1 if stopped else passes
-        metrics |= self.optimizer.gradient_norms()
-        metrics |= spread | maths.moments(**{"return": batch.target})
-        metrics["value/explained_variance"] = maths.explained_variance(batch.value, batch.target)
-        net = self.network or policy
-        metrics["net/dead_units"] = maths.dead_fraction(net.activations(batch.sample_obs()))
+        metrics |= maths.moments(advantage=batch.advantage)
+        metrics |= learner.diagnostics(batch, samples)
         report: dict[str, float] = maths.numbers(metrics)
         report |= {
-            "ppo/epochs": epochs,
+            "ppo/epochs": steps // per_pass + 1 if stopped else passes,
             "ppo/kl_stop": float(stopped),
             "ppo/lr_factor": self.lr_factor,
         }
@@ -224,124 +240,57 @@ class PPO:
         given = rollout.reward, rollout.value, rollout.next_value, rollout.episode_end
         if self._updates is not None and self.policy.config.engine == "auto":
             return self._updates.advantages(*given, gamma, lam)
-        return self._maths.gae(*given, gamma, lam)
+        return self.learner.maths.gae(*given, gamma, lam)
 
     def _epochs(
-        self, batch: Batch, size: int, now: _Values, progress: Progress
+        self, samples: Batch, size: int, now: Mapping[str, float], progress: Progress
     ) -> tuple[dict[str, Any], int]:
-        """Shuffled passes over the batch, step by step; means of all terms, number of steps."""
+        """Shuffled passes over the samples, step by step; means of all terms, number of steps."""
         import torch
 
-        step = self._numpy_step if self.network else self._torch_step
-        losses: list[dict[str, Any]] = []
-        for _ in range(self.config.passes(progress)):
-            order = torch.randperm(len(batch), generator=self.shuffle)
+        rows: list[dict[str, Any]] = []
+        for order in self._orders(len(samples), progress):
             for indices in torch.split(order, size):
-                terms = step(batch, indices, now, progress, may_stop=bool(losses))
+                terms = self._minibatch(
+                    self.learner.select(samples, indices), now, progress, may_stop=bool(rows)
+                )
                 if terms is None:
-                    return self._maths.averages(losses), len(losses)
-                losses.append(terms)
-        return self._maths.averages(losses), len(losses)
+                    return self.learner.maths.averages(rows), len(rows)
+                rows.append(terms)
+        return self.learner.maths.averages(rows), len(rows)
 
-    def _replay(
-        self, batch: Batch, size: int, now: _Values, progress: Progress
-    ) -> tuple[dict[str, Any], int]:
-        """`_epochs`, recorded: a GPU's own scalars stand where numbers would."""
-        import torch
-
-        config, updates = self.config, self._updates
-        assert updates is not None
-        updates.dial.set({name: value or 0.0 for name, value in now._asdict().items()})
-        scalars: dict[str, Any] = {
-            name: None if value is None else updates.dial[name]
-            for name, value in now._asdict().items()
-        }
-        on_device = _Values(**scalars)
-        limit = config.max_grad_norm
-        passes = config.passes(progress)
-        return updates.run(
-            batch,
-            (torch.randperm(len(batch), generator=self.shuffle) for _ in range(passes)),
-            size,
-            lambda part: self._losses(part, on_device),
-            None if limit is None else limit.at(progress),
-            None if config.target_kl is None else lambda terms: _too_far(terms, on_device),
-        )
-
-    def _torch_step(
-        self, batch: Batch, indices: Tensor, now: _Values, progress: Progress, may_stop: bool
+    def _minibatch(
+        self, samples: Batch, now: Mapping[str, float], progress: Progress, may_stop: bool
     ) -> dict[str, Any] | None:
         """One gradient step; None, and no step, if the policy has moved too far already."""
-        terms = self._losses(batch.select(indices), now)
+        terms, slopes = self.objective(self.learner.evaluate(samples), samples, now)
         if may_stop and _too_far(terms, now):
             return None
-        terms["grad/norm"] = self.optimizer.step(terms["loss/total"], progress)
-        return {name: value.detach() for name, value in terms.items()}
+        terms["grad/norm"] = self.learner.step(slopes, progress)
+        return terms
 
-    def _losses(self, batch: Batch, now: _Values) -> dict[str, Any]:
-        from spotter import functional as F
-
-        config, policy = self.config, self.policy
-        advantage = batch.advantage
-        if config.normalize_advantage == "minibatch":
-            advantage = F.standardize(advantage)
-        said = policy.evaluate(batch.obs, batch.action, batch.mask)
-        log_ratio = said.log_prob - batch.log_prob
-        value_loss = F.value_loss(
-            policy.normalize_value(said.value),
-            policy.normalize_value(batch.target),
-            huber_delta=config.huber_delta if config.value_loss == "huber" else None,
-            old_value=policy.normalize_value(batch.value),
-            clip=now.value_clip,
+    def _replay(
+        self, samples: Batch, size: int, now: Mapping[str, float], progress: Progress
+    ) -> tuple[dict[str, Any], int]:
+        """`_epochs` as a CUDA graph: scalars on the device stand where numbers would."""
+        assert self._updates is not None
+        limit = self.config.max_grad_norm
+        return self._updates.run(
+            self.objective,
+            samples,
+            self._orders(len(samples), progress),
+            size,
+            now,
+            None if limit is None else limit.at(progress),
+            None if self.config.target_kl is None else _too_far,
         )
-        entropy = said.entropy.mean()
-        terms = {
-            "loss/policy": F.clipped_surrogate(log_ratio, advantage, now.clip),
-            "loss/value": now.value_weight * value_loss,
-            "loss/entropy": -now.entropy * entropy,
-        }
-        total = terms["loss/policy"] + terms["loss/value"] + terms["loss/entropy"]
-        shift = F.policy_shift(log_ratio.detach(), now.clip)
-        return {**terms, "loss/total": total, "policy/entropy": entropy, **shift}
 
-    def _numpy_step(
-        self, batch: Batch, indices: Tensor, now: _Values, progress: Progress, may_stop: bool
-    ) -> dict[str, Any] | None:
-        """`_torch_step` with the gradient derived by hand."""
-        import numpy as np
+    def _orders(self, count: int, progress: Progress) -> Iterator[Tensor]:
+        """A permutation of the samples for each pass."""
+        import torch
 
-        from spotter.fast import objectives as F
-
-        config, net = self.config, self.network
-        assert net is not None
-        part = batch.select(indices.numpy())
-        said = net.evaluate(part.obs["x"], part.action, part.mask)
-        log_ratio = said.log_prob - part.log_prob
-        ratio = np.exp(log_ratio)
-        shift = F.policy_shift(log_ratio, now.clip, ratio)
-        if may_stop and _too_far(shift, now):
-            return None
-        advantage = part.advantage
-        if config.normalize_advantage == "minibatch":
-            advantage = F.standardize(advantage)
-        policy_loss, policy_slope = F.clipped_surrogate_slope(ratio, advantage, now.clip)
-        value_loss, value_slope = F.value_loss_slope(
-            said.raw_value,
-            net.normalized(part.target),
-            huber_delta=config.huber_delta if config.value_loss == "huber" else None,
-            old_value=net.normalized(part.value),
-            clip=now.value_clip,
-        )
-        entropy = F.mean(said.entropy)
-        net.backward(policy_slope, -now.entropy / len(part), now.value_weight * value_slope)
-        terms = {
-            "loss/policy": policy_loss,
-            "loss/value": now.value_weight * value_loss,
-            "loss/entropy": -now.entropy * entropy,
-        }
-        terms["loss/total"] = sum(terms.values())
-        norm = self.optimizer.apply_numpy(progress)
-        return {**terms, "policy/entropy": entropy, **shift, "grad/norm": norm}
+        for _ in range(self.config.passes(progress)):
+            yield torch.randperm(count, generator=self.shuffle)
 
     def _adapt_rate(self, kl: float, progress: Progress) -> None:
         if self.config.lr_target_kl is None:
@@ -353,25 +302,5 @@ class PPO:
             self.lr_factor = min(_LR_RANGE[1], self.lr_factor * _LR_STEP)
 
 
-class _Values(NamedTuple):
-    """Scheduled settings at one point of training."""
-
-    clip: float
-    value_weight: float
-    entropy: float
-    value_clip: float | None
-    target_kl: float | None
-
-    @classmethod
-    def at(cls, config: Config, progress: Progress) -> _Values:
-        return cls(
-            config.clip.at(progress),
-            config.value_weight.at(progress),
-            config.entropy.at(progress),
-            config.value_clip.at(progress) if config.value_clip else None,
-            config.target_kl.at(progress) if config.target_kl else None,
-        )
-
-
-def _too_far(terms: Mapping[str, Any], now: _Values) -> Any:
-    return now.target_kl is not None and terms["policy/approx_kl"] > _KL_SLACK * now.target_kl
+def _too_far(terms: Mapping[str, Any], now: Mapping[str, Any]) -> Any:
+    return "target_kl" in now and terms["policy/approx_kl"] > _KL_SLACK * now["target_kl"]

@@ -1,6 +1,6 @@
 """REINFORCE (Williams, 1992): whole episodes, Monte-Carlo returns, one gradient step.
 
-Every copy plays the same number of complete episodes per update, so short episodes are not
+Every env plays the same number of complete episodes per update, so short episodes are not
 over-represented. With `baseline: value` a time limit is bootstrapped like everywhere else;
 without a critic there is nothing to bootstrap from and a truncated return is just its sum.
 """
@@ -8,33 +8,32 @@ without a critic there is nothing to bootstrap from and a truncated return is ju
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from spotter.config import AlgoConfig, Whole, Work
 from spotter.metrics.spec import MetricSpec
-from spotter.schedules import Schedule, constant, within
+from spotter.schedules import Schedule, constant, values_at, within
 
 if TYPE_CHECKING:
-    from spotter.collector import Collector
-    from spotter.nets.actor_critic import Policy
-    from spotter.rollout import Batch, Rollout
+    from spotter.collect.collector import Collector
+    from spotter.engines.losses import Evaluated, Objective
+    from spotter.policy.actor_critic import Policy
+    from spotter.rollouts.rollout import Batch, Rollout
     from spotter.types import Progress
 
 METRICS: tuple[MetricSpec, ...] = ()
-_CLIP = 0.2  # nothing is clipped; the fraction beyond PPO's usual bound makes runs comparable
 
 
 class Config(AlgoConfig):
     """Settings of REINFORCE."""
 
-    rests: ClassVar[bool] = True
+    needs_whole_episodes: ClassVar[bool] = True
 
     name: Literal["reinforce"] = "reinforce"
     lr: Annotated[Schedule, within(0)] = Field(constant(1e-2), description="Learning rate.")
-    episodes: Whole = Field(1, ge=1, description="Complete episodes per copy and update.")
+    episodes: Whole = Field(1, ge=1, description="Complete episodes per env and update.")
     returns: Literal["to_go", "episode"] = Field(
         "to_go", description="Credit a step with what followed, or with the whole episode."
     )
@@ -61,6 +60,10 @@ class Config(AlgoConfig):
         return Work(self.episodes, count * self.episodes, setting="algo.episodes")
 
 
+def collect(config: Config, collector: Collector, progress: Progress) -> Rollout:
+    return collector.collect_episodes(config.episodes, progress)
+
+
 def make(config: Config, policy: Policy, seed: int) -> Reinforce:
     return Reinforce(config, policy)
 
@@ -69,13 +72,12 @@ class Reinforce:
     """The plain policy gradient, with a choice of baselines."""
 
     def __init__(self, config: Config, policy: Policy) -> None:
-        from spotter.fast.learner import twin_of
-        from spotter.optim import Optimizer
+        from spotter.engines.learner import make_learner
 
         self.config = config
         self.policy = policy
-        self.optimizer = Optimizer(policy, config)
-        self.network, self._maths = twin_of(policy, self.optimizer)
+        self.learner = make_learner(policy, config)
+        self.optimizer = self.learner.optimizer
 
     def retune(self, config: Config) -> None:
         self.config = self.optimizer.config = config
@@ -86,99 +88,51 @@ class Reinforce:
     def restore(self, state: Mapping[str, Any]) -> None:
         self.optimizer.restore(state["optimizer"])
 
-    def collect(self, collector: Collector, progress: Progress) -> Rollout:
-        return collector.collect_episodes(self.config.episodes, progress)
+    def objective(self, said: Evaluated, batch: Batch, now: Mapping[str, float]) -> Objective:
+        """−E[(G − b) log π] − c₂ E[H]; with a learnt baseline, + c₁ E[½ (V − G)²]."""
+        maths, value = self.learner.maths, None
+        advantage = self._advantage(batch.advantage, said.raw_value)
+        if self.config.baseline == "value":
+            value = maths.value_loss(said.raw_value, batch.target)
+        found: Objective = maths.objective(
+            maths.policy_gradient(said.log_prob, advantage),
+            value,
+            said.entropy,
+            value_weight=now["value_weight"],
+            entropy_weight=now["entropy"],
+            metrics=maths.moments(advantage=advantage),
+        )
+        return found
 
     def update(self, rollout: Rollout, progress: Progress) -> dict[str, float]:
-        config, policy, maths = self.config, self.policy, self._maths
-        rollout = rollout.arrays() if self.network else rollout
+        config, learner, maths = self.config, self.learner, self.learner.maths
+        rollout = learner.read(rollout)
         returns = self._returns(rollout, config.gamma.at(progress))
         batch = rollout.flatten(returns, returns)
-        policy.observe_returns(batch.target)
-        if self.network:
-            batch = replace(batch, obs={"x": self.network.inputs(batch.obs)})
+        self.policy.observe_returns(batch.target)
+        samples = learner.prepare(batch)
         self.optimizer.set_rates(progress)
 
-        metrics = (self._numpy_step if self.network else self._torch_step)(batch, progress)
-        metrics |= self.optimizer.gradient_norms()
-        metrics |= maths.moments(value=batch.value, **{"return": batch.target})
-        metrics["value/explained_variance"] = maths.explained_variance(batch.value, batch.target)
-        net = self.network or policy
-        metrics["net/dead_units"] = maths.dead_fraction(net.activations(batch.sample_obs()))
-        return {name: float(value) for name, value in metrics.items()}
-
-    def _torch_step(self, batch: Batch, progress: Progress) -> dict[str, Any]:
-        import torch
-
-        from spotter import functional as F
-
-        config, policy = self.config, self.policy
-        policy.train()
-        now = policy.evaluate(batch.obs, batch.action, batch.mask)
-        policy.eval()
-        advantage = self._advantage(batch.target, now.value.detach())
-        metrics = {
-            "loss/policy": -(advantage * now.log_prob).mean(),
-            "loss/entropy": -config.entropy.at(progress) * now.entropy.mean(),
-        }
-        if config.baseline == "value":
-            value_loss = F.value_loss(
-                policy.normalize_value(now.value), policy.normalize_value(batch.target)
-            )
-            metrics["loss/value"] = config.value_weight.at(progress) * value_loss
-        metrics["loss/total"] = torch.stack(list(metrics.values())).sum()
-        metrics["grad/norm"] = self.optimizer.step(metrics["loss/total"], progress)
-        metrics["policy/entropy"] = now.entropy.mean()
-        metrics = {name: value.detach() for name, value in metrics.items()}
-        with torch.no_grad():
-            after = policy.evaluate(batch.obs, batch.action, batch.mask)
-            metrics |= F.policy_shift(after.log_prob - batch.log_prob, _CLIP)
-        return metrics | F.moments(advantage=advantage)
-
-    def _numpy_step(self, batch: Batch, progress: Progress) -> dict[str, Any]:
-        """`_torch_step` with the gradient derived by hand."""
-        import numpy as np
-
-        from spotter.fast import objectives as F
-
-        config, net = self.config, self.network
-        assert net is not None
-        x = batch.obs["x"]
-        now = net.evaluate(x, batch.action, batch.mask)
-        advantage: Any = self._advantage(batch.target, net.restored(now.raw_value))
-        entropy, entropy_weight = F.mean(now.entropy), config.entropy.at(progress)
-        metrics: dict[str, Any] = {
-            "loss/policy": -F.mean(advantage * now.log_prob),
-            "loss/entropy": -entropy_weight * entropy,
-        }
-        value_slope = np.zeros_like(now.raw_value)
-        if config.baseline == "value":
-            weight = config.value_weight.at(progress)
-            loss, slope = F.value_loss_slope(now.raw_value, net.normalized(batch.target))
-            metrics["loss/value"], value_slope = weight * loss, weight * slope
-        metrics["loss/total"] = sum(metrics.values())
-        net.backward(advantage * (-1 / len(batch)), -entropy_weight / len(batch), value_slope)
-        metrics["grad/norm"] = self.optimizer.apply_numpy(progress)
-        metrics["policy/entropy"] = entropy
-        after = net.evaluate(x, batch.action, batch.mask)
-        metrics |= F.policy_shift(after.log_prob - batch.log_prob, _CLIP)
-        return metrics | F.moments(advantage=advantage)
+        now = values_at(config, ("value_weight", "entropy"), progress)
+        metrics = learner.single_step(self.objective, samples, now, progress)
+        metrics |= learner.diagnostics(batch, samples)
+        report: dict[str, float] = maths.numbers(metrics)
+        return report
 
     def _returns(self, rollout: Rollout, gamma: float) -> Any:
-        maths = self._maths
+        maths = self.learner.maths
         bootstrap = rollout.next_value * (self.config.baseline == "value")
         to_go = maths.discounted_returns(rollout.reward, bootstrap, rollout.episode_end, gamma)
         if self.config.returns == "to_go":
             return to_go
         return maths.episode_returns(to_go, rollout.episode_end)
 
-    def _advantage(self, returns: Any, value: Any) -> Any:
+    def _advantage(self, returns: Any, raw_value: Any) -> Any:
+        advantage = returns
         if self.config.baseline == "value":
-            advantage = returns - value
+            advantage = returns - self.learner.restored(raw_value)
         elif self.config.baseline == "mean":
             advantage = returns - returns.mean()
-        else:
-            advantage = returns
         if self.config.normalize_returns and len(returns) > 1:
-            advantage = advantage / (self._maths.std(advantage) + 1e-8)
+            advantage = advantage / (self.learner.maths.std(advantage) + 1e-8)
         return advantage

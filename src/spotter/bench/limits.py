@@ -1,6 +1,6 @@
 """What no training loop can beat: the environments alone, and learning alone.
 
-Environments alone: the same copies with random actions. Learning alone: the same rollout learnt
+Environments alone: the same envs with random actions. Learning alone: the same rollout learnt
 from again and again. One after the other they bound the rate by 1 / (1/env + 1/learn).
 """
 
@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from spotter import seeding
 from spotter.bench.measure import Clock, Trained
-from spotter.envs.vector import VectorEnv
+from spotter.collect.sources import Inline
+from spotter.envs.backends.vector import VectorEnv
 from spotter.types import ActionSpec
 
 _POOL: Final = 64
@@ -29,10 +30,10 @@ class Limits:
     learn_rate: float
     random_steps: int
     rewards: int
-    """Of those steps, how many paid anything."""
+    """Of those steps, how many had a reward."""
 
     overlapped: bool = False
-    """Whether environments and learning go on at the same time."""
+    """Whether environments and learning overlap."""
 
     @property
     def bound(self) -> float:
@@ -42,7 +43,7 @@ class Limits:
 
     @property
     def steps_between_rewards(self) -> float | None:
-        """In one copy, on average; None where no reward was seen."""
+        """In one env, on average; None where no reward was seen."""
         return self.random_steps / self.rewards if self.rewards else None
 
 
@@ -54,11 +55,13 @@ class Meter:
 
     def __init__(self, subject: Trained, clock: Clock = perf_counter) -> None:
         self._subject, self._clock = subject, clock
-        training, before = subject.training, subject.training.collector.env_steps
-        self._rollout = training.algorithm.collect(training.collector, training.progress)
-        self._samples = training.collector.env_steps - before
+        training, source = subject.training, subject.training.source
+        assert isinstance(source, Inline), "envs that another process steps cannot be measured"
+        gathered = source.next(training.policy, training.progress)
+        self._rollout = gathered.rollout
+        self._samples = gathered.env_steps - training.env_steps
         subject.hold()
-        self._vector = training.vector
+        self._vector = source.worker.vector
         self._vector.reset(seeding.integers(0, "bench", self._vector.count))
         self._actions = random_actions(self._vector)
         self._learnt = self._stepped = self._rewards = 0
@@ -97,12 +100,11 @@ class Meter:
             learn_rate=self._learnt / max(self._learn_s, 1e-9),
             random_steps=self._stepped,
             rewards=self._rewards,
-            overlapped=self._subject.training.config.algo.ahead,
         )
 
 
 def random_actions(vector: VectorEnv) -> Iterator[npt.NDArray[Any]]:
-    """Endless actions for all copies, valid ones where there is a mask."""
+    """Endless actions for all envs, valid ones where there is a mask."""
     rng = np.random.default_rng(0)
     spec, count = vector.spaces.action, vector.count
     pool = [_draw(spec, count, rng) for _ in range(_POOL)]

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, Self
 import torch
 
 from spotter.config import RunConfig
-from spotter.training import Training
+from spotter.training.training import Training
 from spotter.types import Update
 
 Clock = Callable[[], float]
@@ -147,9 +147,9 @@ def alternate(
 
 @dataclass(frozen=True)
 class Weights:
-    """What a policy knows at one moment, to measure others with the very same policy.
+    """A snapshot of a policy, to measure others with the very same policy.
 
-    Better policies have longer episodes; without this, whoever has learnt more would be measured
+    Better policies have longer episodes; without this, those that learnt more would be measured
     on another task.
     """
 

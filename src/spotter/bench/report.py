@@ -8,7 +8,7 @@ from typing import Any, Final
 from spotter.bench.measure import STAGES, Ratio
 from spotter.bench.run import Findings
 from spotter.bench.trials import Trial
-from spotter.display.words import count, plural, share
+from spotter.text.numbers import count, plural, share
 
 PROFILE_COLUMNS: Final = ("stage", "share", "µs per env step")
 SPEED_COLUMNS: Final = ("speed", "env steps/s", "meaning")
@@ -43,7 +43,7 @@ def headline(address: str, findings: Findings) -> str:
     present, config = findings.present, findings.config
     chosen = "" if config.env.backend == present.backend else f"{config.env.backend}: "
     return (
-        f"{address}: {config.env.count} copies ({chosen}{present.backend}), "
+        f"{address}: {config.env.count} envs ({chosen}{present.backend}), "
         f"{present.threads} of {present.cores} threads, {present.device}"
     )
 
@@ -61,7 +61,7 @@ def speed_rows(findings: Findings) -> list[list[str]]:
     reached = share(profile.rate / limits.bound)
     return [
         ["achieved", _rate(profile.rate), f"over {count(profile.updates)} updates"],
-        ["environments alone", _rate(limits.env_rate), "same copies, random actions"],
+        ["environments alone", _rate(limits.env_rate), "same envs, random actions"],
         ["learning alone", _rate(limits.learn_rate), "same rollout again and again"],
         ["bound", _rate(limits.bound), f"one after the other; {reached} of it is achieved"],
     ]
@@ -128,11 +128,11 @@ class RolloutLength:
 
 
 def rollout_length(findings: Findings) -> RolloutLength:
-    """Long enough for every copy to be rewarded twice."""
+    """Long enough for every env to be rewarded twice."""
     config, limits = findings.config, findings.limits
     steps, gap = getattr(config.algo, "steps", None), limits.steps_between_rewards
     if steps is None or config.reward.signals:
-        return RolloutLength()  # whole episodes; or signals that pay in between
+        return RolloutLength()  # whole episodes; or signals that reward in between
     if gap is None:
         return RolloutLength(
             f"Random actions earned nothing in {count(limits.random_steps)} env steps, so rewards "
@@ -140,7 +140,7 @@ def rollout_length(findings: Findings) -> RolloutLength:
         )
     if gap < _DENSE:
         return RolloutLength()
-    seen = f"With random actions a copy is rewarded once in {gap:,.0f} steps"
+    seen = f"With random actions an env is rewarded once in {gap:,.0f} steps"
     if steps >= _REWARDS_WANTED * gap:
         return RolloutLength(f"{seen}: algo.steps={steps} is long enough for that.")
     wanted: int = steps * math.ceil(_REWARDS_WANTED * gap / steps)  # minibatches still divide it
@@ -150,7 +150,7 @@ def rollout_length(findings: Findings) -> RolloutLength:
             "with algo.gamma and algo.lambda close to 1."
         )
     return RolloutLength(
-        f"{seen}: algo.steps={wanted} instead of {steps} would show each copy "
+        f"{seen}: algo.steps={wanted} instead of {steps} would show each env "
         f"{_REWARDS_WANTED} of them per rollout (a proposal; it changes learning).",
         wanted,
     )

@@ -7,13 +7,12 @@ changes that helped are tried together at the end, since what each gains alone m
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Final
 
 import torch
 
-from spotter import machine
 from spotter.bench.limits import Limits, Meter
 from spotter.bench.measure import (
     Clock,
@@ -34,6 +33,7 @@ from spotter.bench.trials import (
     following,
 )
 from spotter.config import RunConfig
+from spotter.system import machine
 from spotter.types import UserError
 
 Tell = Callable[[str], None]
@@ -91,14 +91,23 @@ def bench(
 def _profile(base: Trained, seconds: float, clock: Clock) -> tuple[Sample, Limits]:
     """The speed and its limits in turns, so that a busy machine slows down both."""
     samples: list[Sample] = []
-    with Trained(base.training.config) as another:
+    config = base.training.config
+    with Trained(_in_turns(config)) as another:
         warm_up(another, clock=clock)
         warm_up(base, clock=clock)
         meter = Meter(another, clock)
         for _ in range(_SLICES):
             samples.append(sample(base, _PROFILE * seconds / _SLICES, clock))
             meter.measure(_LIMITS * seconds / _SLICES)
-    return Sample.joined(samples), meter.result()
+    return Sample.joined(samples), replace(meter.result(), overlapped=config.algo.overlaps)
+
+
+def _in_turns(config: RunConfig) -> RunConfig:
+    """Envs in this process, whose speed can be measured."""
+    if not config.algo.overlaps:
+        return config
+    data = config.as_data()
+    return RunConfig.from_data({**data, "algo": {**data["algo"], "overlap": False}})
 
 
 class Series:
@@ -138,7 +147,7 @@ class Series:
         try:
             trial = Trial(change, self._measure(change, seconds))
         except (UserError, RuntimeError, ImportError, MemoryError) as error:
-            # a back-end that refuses, a device without memory: say so and go on
+            # a back-end that refuses, a device without memory: say so and continue
             trial = Trial(change, problem=next(iter(str(error).splitlines()), type(error).__name__))
         self.trials.append(trial)
         return trial

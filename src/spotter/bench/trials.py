@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from spotter import machine
 from spotter.bench.measure import Ratio
 from spotter.config import RunConfig, validate
 from spotter.config.dump import flow
 from spotter.config.overrides import edit
-from spotter.envs import native, pool
-from spotter.envs.batch import vector as batch
-from spotter.envs.doom import threads
+from spotter.envs.backends import native, pool
+from spotter.envs.backends.batch import vector as batch
+from spotter.envs.games.doom import threads
+from spotter.system import machine
 from spotter.types import UserError
 
 Group = Literal[
@@ -96,7 +96,7 @@ def _change(group: Group, **settings: Any) -> Change:
 
 
 def candidates(config: RunConfig, present: Present, bottleneck: str) -> list[Change]:
-    """All that fit the config, the most promising first and free ones before others."""
+    """All that fit the config, the most likely first and free ones before others."""
     everything = [
         *_backends(config, present),
         *_threads(present),
@@ -116,7 +116,7 @@ def candidates(config: RunConfig, present: Present, bottleneck: str) -> list[Cha
 
 
 def following(config: RunConfig, trial: Trial, done: list[Trial]) -> list[Change]:
-    """What a result suggests: other numbers of workers, still more copies."""
+    """What a result suggests: other numbers of workers, still more envs."""
     change = trial.change
     if not trial.is_faster:
         return []
@@ -195,7 +195,7 @@ def _overlaps(config: RunConfig, present: Present) -> Iterator[Change]:
 
 
 def _counts(config: RunConfig) -> Iterator[Change]:
-    """More copies in rollouts of the same size, then in larger ones."""
+    """More envs in rollouts of the same size, then in larger ones."""
     count, steps = config.env.count, _setting(config, "steps")
     for factor in (2, 4):
         if steps and steps % factor == 0 and steps // factor >= _FEWEST_STEPS:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from spotter.cli import table
-from spotter.cli.echo import echo, echo_json
 from spotter.cli.train import Algo, OptionalAddress, Overrides
+from spotter.text.echo import echo, echo_json
 from spotter.types import UserError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`spotter blackbox`: see a failed environment copy fail again."""
+"""`spotter blackbox`: reproduce the failure of an environment."""
 
 import sys
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from spotter.cli.echo import echo
 from spotter.cli.trust import Trust, trusting
+from spotter.text.echo import echo
 
 NOT_REPRODUCED = 1
 
@@ -23,7 +23,7 @@ def run(
     trust: Trust = False,
 ) -> None:
     """Replay a failure of an environment; exit 1 if it does not happen again."""
-    from spotter import blackbox
+    from spotter.training import blackbox
 
     with trusting(trust):
         verdict = blackbox.replay(Path(folder), _seconds(timeout), echo)

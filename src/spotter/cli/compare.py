@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from spotter.cli import table
-from spotter.cli.echo import echo
-from spotter.cli.runs import SELECTOR, Selector, Selectors
-from spotter.cli.words import count, duration, number, to_threshold
+from spotter.cli.runs import SELECTOR, RunsAndGroups, Selector
+from spotter.intervals import FEW_SEEDS
+from spotter.text.echo import echo
+from spotter.text.words import count, duration, mean_over_seeds, number, to_threshold
 
 if TYPE_CHECKING:
-    from spotter.intervals import Interval
-    from spotter.rundir.compare import Group
+    from spotter.rundir.compare import Group, Improvement
     from spotter.rundir.judged import Judged
     from spotter.rundir.run import Run
     from spotter.rundir.view import RunView
@@ -26,51 +26,87 @@ _GIVES: Final = (
 )  # fmt: skip
 
 
-def compare(selectors: Selectors) -> None:
+def compare(selectors: RunsAndGroups) -> None:
     """Compare outcomes of runs, then the settings they differ in.
 
     The interval of one run is over its episodes: how sure that score is. Give several seeds of the
-    same settings to see an interval over seeds: how good the recipe is.
+    same settings, or the names of groups, to see an interval over seeds, how good the recipe is,
+    and the probability that a run of one scores higher than a run of the first.
     """
     from spotter.rundir import compare as comparing
     from spotter.rundir.view import RunView
 
     runs = _distinct(selectors)
     views = [RunView(run) for run in runs]
-    _echo_outcomes([_row(view) for view in views])
-    for group in comparing.groups(views):
-        echo(_over_seeds(group))
+    _echo_outcomes([_row(view) for view in views], comparing.distinguishing(views))
+    groups = comparing.groups(views)
+    _echo_groups(groups)
     for warning in comparing.warnings(views):
         echo(f"note: {warning}")
     for view in views:
         for problem in view.problems:
             echo(f"note: {view.id}: {problem}")
-    infos = [one.info for one in views]
-    differences = comparing.differing_settings([view.config for view in views], infos)
-    if differences:
-        echo("")
-        rows = [[name, *values] for name, values in differences.items()]
-        ids = [run.id for run in runs]
-        table.show(["setting", *ids], rows, wraps=ids, header=True)
+    _echo_settings(views, groups)
 
 
-def _echo_outcomes(rows: list[list[str]]) -> None:
+def _echo_outcomes(rows: list[list[str]], differs: list[str]) -> None:
     """A line per run; on a terminal a column per run, like the settings below, while they fit."""
-    names, *lines = zip(_COLUMNS, *rows, strict=True)
+    columns: tuple[str, ...] = _COLUMNS
+    gives: tuple[str, ...] = _GIVES
+    if any(differs):
+        columns, gives = (*_COLUMNS, "differs"), ("differs", *_GIVES)
+        rows = [[*row, words] for row, words in zip(rows, differs, strict=True)]
+    names, *lines = zip(columns, *rows, strict=True)
     if table.wide(names, lines) <= table.width():
         table.show(names, lines)
     else:
-        table.show(_COLUMNS, rows, gives=_GIVES, header=True)
+        table.show(columns, rows, gives=gives, header=True)
+
+
+def _echo_groups(groups: "list[Group]") -> None:
+    """What several seeds say, and how likely each group is better than the first."""
+    from spotter.rundir import compare as comparing
+
+    differs = comparing.distinguishing([group.views[0] for group in groups])
+    labels = [
+        f"{group.views[0].info['address']}{f' with {words}' if words else ''}"
+        for group, words in zip(groups, differs, strict=True)
+    ]
+    for group, label in zip(groups, labels, strict=True):
+        echo(_over_seeds(group, label))
+    for group, label in list(zip(groups, labels, strict=True))[1:]:
+        if found := comparing.improvement(group, groups[0]):
+            echo(f"{label}: {_improvement(found)} over {labels[0]}")
+
+
+def _echo_settings(views: "list[RunView]", groups: "list[Group]") -> None:
+    """Those that differ: a column per run, and one for all seeds of a group."""
+    from spotter.rundir.compare import settings_of_sides, sides
+
+    differences = settings_of_sides(views, groups)
+    if differences:
+        echo("")
+        names = list(sides(views, groups))
+        rows = [[name, *values] for name, values in differences.items()]
+        table.show(["setting", *names], rows, wraps=names, header=True)
+
+
+def _improvement(found: "Improvement") -> str:
+    if found.low is None or found.high is None:
+        sure = FEW_SEEDS
+    else:
+        sure = f"95 % interval {found.low:.2f} to {found.high:.2f}"
+    return f"probability of improvement {found.probability:.2f} ({sure})"
 
 
 def _distinct(selectors: list[str]) -> "list[Run]":
-    from spotter.rundir.run import select
+    from spotter.rundir.group import select_all
     from spotter.types import UserError
 
-    runs = {run.folder.resolve(): run for run in map(select, selectors)}
+    runs = select_all(selectors)
     if len(runs) < 2:
         raise UserError("compare needs two different runs or more")
-    return list(runs.values())
+    return runs
 
 
 def _row(view: "RunView") -> list[str]:
@@ -97,17 +133,8 @@ def _over_episodes(score: "Judged") -> str:
     return f"± {number(score.half)} (95 %, {count(score.episodes)})"
 
 
-def _half(interval: "Interval") -> str:
-    return "-" if interval.half is None else f"± {number(interval.half)}"
-
-
-def _over_seeds(group: "Group") -> str:
-    info = group.views[0].info
-    seeds = ", ".join(map(str, sorted(view.info["seed"] for view in group.views)))
-    return (
-        f"{info['address']}: {number(group.score.mean)} {_half(group.score)} "
-        f"(95 % over {group.score.count} seeds: {seeds})"
-    )
+def _over_seeds(group: "Group", label: str) -> str:
+    return f"{label}: {mean_over_seeds(group.score, sorted(v.info['seed'] for v in group.views))}"
 
 
 def diff(

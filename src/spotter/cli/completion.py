@@ -10,7 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
-from spotter.cli.echo import echo
+from spotter.text.echo import echo
 
 VARIABLE: Final = "_SPOTTER_COMPLETE"
 _BASH: Final = """\
@@ -46,10 +46,16 @@ compdef _spotter spotter"""
 _FISH: Final = """\
 function __spotter_complete
     set -l line (commandline -cp)
-    COMP_WORDS="$line" COMP_CWORD=(count (commandline -opc)) \\
-        _SPOTTER_COMPLETE=complete_bash spotter
+    set -l found (COMP_WORDS="$line" COMP_CWORD=(count (commandline -opc)) \\
+        _SPOTTER_COMPLETE=complete_bash spotter)
+    if string length --quiet -- $found
+        printf '%s\\n' $found
+    else
+        __fish_complete_path (commandline -ct)
+    end
 end
-complete --command spotter --arguments '(__spotter_complete)'"""
+# of itself, fish offers files after : and = too
+complete --command spotter --no-files --arguments '(__spotter_complete)'"""
 SCRIPTS: Final = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
@@ -70,7 +76,7 @@ def run(
 
 
 def is_asked() -> bool:
-    """Whether a shell wants to know how a line may go on."""
+    """Whether a shell asks for completions."""
     return VARIABLE in os.environ
 
 
@@ -125,3 +131,10 @@ def runs(incomplete: str) -> list[str]:
     words = [f"{word}:{env}" for word in ("@last", "@best-of") for env in envs]
     tags = sorted({tag for info in infos for tag in info["tags"]})
     return ["@last", *words, *tags, *(info["id"] for info in infos)]
+
+
+def runs_and_groups(incomplete: str) -> list[str]:
+    from spotter.rundir.registry import listing
+
+    groups = sorted({info["group"] for info in listing().infos if info["group"]})
+    return [*groups, *runs(incomplete)]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from spotter.cli import examples
-from spotter.cli.echo import echo, echo_json
 from spotter.cli.groups import Command, ShowByDefault
 from spotter.cli.train import Address, Algo, Overrides
-from spotter.cli.words import plural
+from spotter.text.echo import echo, echo_json
+from spotter.text.words import plural
 
 if TYPE_CHECKING:
     from spotter.config import RunConfig
@@ -109,7 +109,7 @@ def check(files: Files = None) -> None:
 
 
 def _try_out(config: "RunConfig") -> None:
-    from spotter.training import try_out
+    from spotter.training.run import try_out
 
     try_out(config)
 

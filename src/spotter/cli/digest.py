@@ -4,8 +4,8 @@ from typing import Annotated, Final
 
 import typer
 
-from spotter.cli.echo import echo
 from spotter.cli.runs import Selector
+from spotter.text.echo import echo
 
 EXAMPLES: Final = """\b
 Examples:
@@ -29,7 +29,7 @@ def run(
     ] = 5,
 ) -> None:
     """Print a Markdown page: settings, curves as text, alerts, what the doctor found."""
-    from spotter.digest.page import digest
+    from spotter.pages.digest.page import digest
     from spotter.rundir.run import select
 
     echo(digest(select(selector), tokens=tokens, others=runs), nl=False)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from spotter.cli import table
-from spotter.cli.echo import echo, echo_json
 from spotter.cli.train import Overrides
 from spotter.cli.trust import Trust, trusting
+from spotter.text.echo import echo, echo_json
 
 if TYPE_CHECKING:
-    from spotter.doctor.environments import Finding
+    from spotter.diagnose.doctor.environments import Finding
     from spotter.rundir.run import Run
 
 EXAMPLES: Final = """\b
@@ -31,7 +31,7 @@ Examples:
 What the columns say:
   step      time of one decision of one env, wrappers included
   seeds     yes: the same seed and actions give the same game
-  copies    differ: other seeds give other games; alike: only the sampling does
+  envs      differ: other seeds give other games; alike: only the sampling does
 
 A family that is not installed is no fault (exit code 0); one that is installed and broken is
 (exit code 1), and so is an environment you name that does not work, for whatever reason (2).
@@ -39,10 +39,10 @@ A run: exit code 0 if it is healthy, 1 if a critical problem or a warning was fo
 """
 _COLUMNS: Final = (
     *("family", "state", "environment", "step", "observation", "actions"),
-    *("rewards", "protocol", "seeds", "copies", "advice"),
+    *("rewards", "protocol", "seeds", "envs", "advice"),
 )
 _WIDE: Final = ("observation", "actions", "protocol")
-_GIVES: Final = ("protocol", "rewards", "actions", "observation", "copies", "seeds")
+_GIVES: Final = ("protocol", "rewards", "actions", "observation", "envs", "seeds")
 BROKEN, NAMED_FAILS = 1, 2
 
 
@@ -105,7 +105,7 @@ def _run_of(address: str, overrides: list[str]) -> "Run | None":
 
 
 def _diagnose(found: "Run", as_json: bool, environment: bool, trust: bool) -> None:
-    from spotter.doctor.run import as_data, as_text, diagnose
+    from spotter.diagnose.doctor.run import as_data, as_text, diagnose
 
     if environment:
         found.check_trust()
@@ -122,7 +122,7 @@ def _diagnose(found: "Run", as_json: bool, environment: bool, trust: bool) -> No
 
 
 def _examine(address: str | None, overrides: list[str], as_json: bool) -> None:
-    from spotter.doctor import environments
+    from spotter.diagnose.doctor import environments
 
     findings = []
     for finding in _findings(address, overrides):
@@ -144,7 +144,7 @@ def _examine(address: str | None, overrides: list[str], as_json: bool) -> None:
 
 def _findings(address: str | None, overrides: list[str]) -> Iterable["Finding"]:
     from spotter import plugins
-    from spotter.doctor import environments
+    from spotter.diagnose.doctor import environments
 
     if address is None:
         return environments.families()
@@ -162,10 +162,10 @@ def _show(findings: list["Finding"]) -> None:
         table.show(_COLUMNS, rows, header=True)
         return
     table.show(_COLUMNS[:-1], [row[:-1] for row in rows], wraps=_WIDE, gives=_GIVES)
-    told = [f"{row[0]}: {row[-1]}" for row in rows if row[-1]]
-    if told:
+    reported = [f"{row[0]}: {row[-1]}" for row in rows if row[-1]]
+    if reported:
         echo()
-    for sentence in told:
+    for sentence in reported:
         echo(table.plain(sentence))
 
 

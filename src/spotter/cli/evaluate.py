@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 
 from spotter.cli import completion
-from spotter.cli.echo import echo
+from spotter.cli.options import whole
 from spotter.cli.train import Overrides
 from spotter.cli.trust import Trust, trusting
-from spotter.cli.words import number
+from spotter.text.echo import echo
+from spotter.text.words import number
 
 MISMATCH = 1
 
@@ -34,9 +35,9 @@ def run(
 
     With settings of your own, such as env.sticky=0.25: how well it does under those, on test seeds.
     """
-    from spotter.evaluate import play_again
+    from spotter.training.evaluate import play_again
 
-    count = None if episodes is None else _whole(episodes)
+    count = None if episodes is None else whole("--episodes", episodes)
     with trusting(trust):
         played = play_again(selector, count, overrides or [])
     for again, as_written, unlike, differs in played:
@@ -49,11 +50,3 @@ def run(
             echo(f"that is not what it was saved with: {differs}", err=True)
     if any(one.as_written is False for one in played):
         sys.exit(MISMATCH)
-
-
-def _whole(text: str) -> int:
-    from spotter.types import UserError
-
-    if not text.isdigit() or not int(text):
-        raise UserError(f"--episodes should be a whole number above 0, got '{text}'")
-    return int(text)

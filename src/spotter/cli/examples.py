@@ -6,7 +6,7 @@ LIST: Final = """\b
 Examples:
   spotter list                     every recipe
   spotter list lunar               recipes with a word in them
-  spotter list algos               also envs, families, wrappers, signals, encoders
+  spotter list algos               also envs, families, wrappers, signals, encoders, sinks
   spotter list settings clip       every setting with a word in its name or meaning
   spotter list metrics loss        every number that a run may write
 """
@@ -22,7 +22,7 @@ Examples:
 COMPARE: Final = """\b
 Examples:
   spotter compare @last 20261115-1045
-  spotter compare baseline wider   two tags
+  spotter compare baseline wider   two tags, or two groups of `train --seeds`
 """
 DIFF: Final = """\b
 Examples:

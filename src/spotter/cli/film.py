@@ -4,16 +4,17 @@ from typing import Annotated, Final
 
 import typer
 
-from spotter.cli.echo import echo
 from spotter.cli.runs import Selector
 from spotter.cli.trust import Trust, trusting
-from spotter.cli.words import number, plural
+from spotter.text.echo import echo
+from spotter.text.words import number, plural
 
 EXAMPLES: Final = """\b
 Examples:
   spotter film @last                              half a minute, into the run's videos
   spotter film @last --checkpoints 6 --seconds 60
   spotter film @last --size 1080x1920 --out short.mp4 --title "Balance"
+  spotter film @last -o short.gif --seconds 10     640x360, 12 frames per second
   spotter train CartPole-v1:ppo checkpoint.keep=null   keeps every checkpoint to film
 """
 
@@ -28,21 +29,26 @@ def run(
         float, typer.Option("--seconds", metavar="S", help="How long the film may be.")
     ] = 30,
     size: Annotated[
-        str, typer.Option("--size", metavar="WxH", help="1280x720, 1080x1920 or 1080x1080.")
-    ] = "1280x720",
+        str | None,
+        typer.Option("--size", metavar="WxH", help="1280x720 (a GIF 640x360), 1080x1920 …"),
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option("--seed", metavar="N", help="Of every episode; else evaluation's first."),
     ] = None,
     out: Annotated[
-        str | None, typer.Option("--out", metavar="FILE", help="Instead of the run's videos.")
+        str | None,
+        typer.Option("--out", "-o", metavar="FILE", help="An .mp4 or .gif elsewhere."),
     ] = None,
     title: Annotated[str, typer.Option("--title", metavar="TEXT", help="On the first card.")] = "",
-    fps: Annotated[int, typer.Option("--fps", metavar="N", help="Pictures per second.")] = 30,
+    fps: Annotated[
+        int | None,
+        typer.Option("--fps", metavar="N", help="Frames per second: 30, or 12 in a GIF."),
+    ] = None,
     trust: Trust = False,
 ) -> None:
     """Film how a run learnt: the same seed, checkpoint after checkpoint, with captions."""
-    from spotter.traces.film import make_film
+    from spotter.episodes.film import make_film
 
     with trusting(trust):
         made = make_film(

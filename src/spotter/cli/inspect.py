@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from spotter.cli import completion, table
-from spotter.cli.echo import echo, echo_json
 from spotter.cli.inspect_play import How, check_step, episodes_of, kept, refuse, refuse_lambda
 from spotter.cli.train import Overrides
 from spotter.cli.trust import Trust, trusting
-from spotter.cli.words import count, number
+from spotter.text.echo import echo, echo_json
+from spotter.text.words import count, number
 from spotter.types import UserError
 
 if TYPE_CHECKING:
-    from spotter.traces.advantages import Judged
-    from spotter.traces.format import Trace
+    from spotter.episodes.advantages import Judged
+    from spotter.episodes.format import Trace
 
 EXAMPLES: Final = """\b
 Examples:
@@ -25,7 +25,7 @@ Examples:
   spotter inspect @last/@latest env.sticky=0.25  its last policy, under other settings
   spotter inspect @last --step 42                   all about one decision
   spotter inspect @last --gamma 0.9 --lambda 0.5    advantages under another horizon
-  spotter inspect @last --episodes 10 --audit       what each part of the reward really paid
+  spotter inspect @last --episodes 10 --audit       what each reward term contributed
   spotter inspect @last --csv episode.csv           every step, for a spreadsheet
 """
 _HEAD, _TAIL = 12, 6
@@ -71,16 +71,16 @@ def run(
         int | None, typer.Option("--step", metavar="N", help="All about one step.")
     ] = None,
     audit: Annotated[
-        bool, typer.Option("--audit", help="What every part of the reward paid.")
+        bool, typer.Option("--audit", help="What every reward term contributed.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of tables.")] = False,
     trust: Trust = False,
 ) -> None:
     """Play an episode of a saved policy and show every decision, and what it was worth.
 
-    The episode is saved to the run, with its pictures; give its folder to look at it again.
+    The episode is saved to the run, with its images; give its folder to look at it again.
     """
-    from spotter.traces.advantages import check, judged
+    from spotter.episodes.advantages import check, judged
 
     check(gamma, lam)
     refuse(step, csv_file, episodes, as_json)
@@ -141,7 +141,7 @@ _END: Final = {
 
 
 def _show_table(trace: "Trace", found: "Judged") -> None:
-    from spotter.traces.advantages import notable
+    from spotter.episodes.advantages import notable
 
     length = trace.meta.length
     stands_out = notable(trace, found)
@@ -169,7 +169,7 @@ def _show_table(trace: "Trace", found: "Judged") -> None:
 
 
 def _row(trace: "Trace", found: "Judged", step: int, parts: int, why: str) -> list[str]:
-    from spotter.traces.labels import action_label
+    from spotter.episodes.labels import action_label
 
     columns = trace.columns
     value = [_short(columns["value"][step])] if "value" in columns else []
@@ -214,7 +214,7 @@ def _short(value: Any) -> str:
 
 
 def _show_step(trace: "Trace", found: "Judged", step: int) -> None:
-    from spotter.traces.labels import action_label, beliefs, choices
+    from spotter.episodes.labels import action_label, beliefs, choices
 
     columns = trace.columns
     _show_head(trace, found)
@@ -264,7 +264,7 @@ def _show_episodes(played: "list[tuple[Trace, Path]]") -> None:
 
 
 def _show_audit(traces: "list[Trace]") -> None:
-    from spotter.traces.audit import audit
+    from spotter.episodes.audit import audit
 
     parts = audit(traces)
     rows = [
@@ -278,10 +278,10 @@ def _show_audit(traces: "list[Trace]") -> None:
         for part in parts
     ]
     columns = (
-        "part", "mean", "spread", "least", "greatest", "per episode", "steps paid", "share",
+        "part", "mean", "spread", "least", "greatest", "per episode", "nonzero", "share",
         "outliers",
     )  # fmt: skip
-    gives = ("least", "greatest", "spread", "steps paid", "outliers", "mean")
+    gives = ("least", "greatest", "spread", "nonzero", "outliers", "mean")
     table.show(columns, rows, wraps=("outliers",), gives=gives, header=True)
 
 
@@ -296,7 +296,7 @@ def _outliers(part: Any, traces: "list[Trace]") -> str:
 
 
 def _write_csv(path: Path, traces: "list[Trace]", found: "list[Judged]") -> None:
-    from spotter.traces.rows import table as rows_of
+    from spotter.episodes.rows import table as rows_of
 
     many = len(traces) > 1
     header: list[Any] = []
@@ -319,10 +319,10 @@ def _as_data(
 ) -> dict[str, Any]:
     from dataclasses import asdict
 
+    from spotter.episodes.advantages import notable
+    from spotter.episodes.audit import audit as auditing
+    from spotter.episodes.rows import table as rows_of
     from spotter.rundir.files import encode
-    from spotter.traces.advantages import notable
-    from spotter.traces.audit import audit as auditing
-    from spotter.traces.rows import table as rows_of
 
     episodes = []
     for (trace, folder), one in zip(played, found, strict=True):

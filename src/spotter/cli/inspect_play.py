@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spotter.cli.words import plural
+from spotter.text.words import plural
 from spotter.types import UserError
 
 if TYPE_CHECKING:
-    from spotter.traces.format import Trace
+    from spotter.episodes.format import Trace
 
 
 def refuse(step: int | None, csv_file: Path | None, episodes: int, as_json: bool) -> None:
@@ -68,12 +68,12 @@ def _is_played(selector: str) -> bool:
 def episodes_of(selector: str, how: How) -> "list[Trace]":
     """A saved episode, or new ones that are not saved yet."""
     if _is_played(selector):
-        from spotter.traces.format import load
+        from spotter.episodes.format import load
 
         how.refuse_played(selector)
         return [load(Path(selector))]
-    from spotter.checkpoint import split
-    from spotter.traces.capture import capture, eval_seeds, run_of
+    from spotter.episodes.capture import capture, eval_seeds, run_of
+    from spotter.training.checkpoint import split
 
     if how.untrained and (which := split(selector)[1]):
         raise UserError(f"an untrained policy has no {which}; leave it or --untrained out")
@@ -101,8 +101,8 @@ def check_step(trace: "Trace", step: int | None) -> None:
 def kept(selector: str, traces: "list[Trace]") -> "list[tuple[Trace, Path]]":
     if _is_played(selector):
         return [(traces[0], Path(selector))]
-    from spotter.traces.capture import run_of
-    from spotter.traces.format import place, save
+    from spotter.episodes.capture import run_of
+    from spotter.episodes.format import place, save
 
     run = run_of(selector)
     return [(trace, save(trace, place(run, trace.meta))) for trace in traces]

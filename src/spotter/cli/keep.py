@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spotter.cli.echo import echo
 from spotter.cli.runs import Selector, Selectors, is_terminal
-from spotter.cli.words import plural
+from spotter.text.echo import echo
+from spotter.text.words import plural
 
 if TYPE_CHECKING:
     from spotter.rundir.run import Run
@@ -35,7 +35,7 @@ def note(
     selector: Selector,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What you saw, concluded or want.")],
 ) -> None:
-    """Write a note into a run; `spotter show` and `spotter digest` tell it again."""
+    """Write a note into a run; `spotter show` and `spotter digest` show it."""
     from spotter.rundir.identity import user
     from spotter.rundir.run import select
     from spotter.types import UserError
@@ -57,7 +57,7 @@ def stop(selector: Selector) -> None:
     run = select(selector)
     Launcher(home()).stop(run)
     run.event("action", {"what": "stop", "actor": user(), "reason": ""})
-    echo(f"{run.id} saves and stops after this update; spotter train --resume goes on")
+    echo(f"{run.id} saves and stops after this update; continue with spotter train --resume")
 
 
 def rm(
@@ -83,7 +83,7 @@ def rm(
                 "add --yes to delete it all the same"
             )
         if not is_terminal():
-            raise UserError("nobody is there to ask; add --yes to delete without asking")
+            raise UserError("not a terminal: add --yes to delete without asking")
         what = ", ".join(runs) if len(runs) < 6 else plural(len(runs), "run")
         if not typer.confirm(f"Delete {what}?"):
             raise typer.Exit(1)
@@ -117,7 +117,7 @@ def _forks(doomed: set[str]) -> list[tuple[str, str]]:
 
 
 def reindex() -> None:
-    """Build the index of runs anew; it is only ever a shortcut, so nothing can be lost."""
+    """Rebuild the index of runs; it is only a cache, so nothing can be lost."""
     from spotter.rundir.registry import INDEX
     from spotter.rundir.registry import reindex as build
     from spotter.rundir.run import home

@@ -35,6 +35,7 @@ from spotter.cli import (
     mcp,
     pipe,
     play,
+    plot,
     recipes,
     report,
     review,
@@ -42,15 +43,18 @@ from spotter.cli import (
     studio,
     train,
 )
-from spotter.cli.echo import echo
 from spotter.cli.groups import Command, Commands
-from spotter.display.words import printable
+from spotter.text.echo import echo
+from spotter.text.numbers import printable
 
 DONE: Final = 0
 USER_ERROR: Final = 2
 ENV_ERROR: Final = 1
 INTERRUPTED: Final = 130
-_NOT_OURS: Final = (("spotter.envs.slices", "EnvError"), ("spotter.rundir.files", "StorageError"))
+_NOT_OURS: Final = (
+    ("spotter.envs.backends.slices", "EnvError"),
+    ("spotter.rundir.files", "StorageError"),
+)
 
 _EXAMPLES: Final = """\b
 Examples:
@@ -67,7 +71,7 @@ Examples:
 app = typer.Typer(
     name="spotter",
     cls=Commands,
-    help="Train agents on Gymnasium environments, with someone watching every repetition.",
+    help="Train agents on Gymnasium environments, with every run checked, recorded and explained.",
     epilog=_EXAMPLES,
     add_completion=False,
     rich_markup_mode=None,
@@ -86,6 +90,7 @@ _COMMANDS: Final[dict[str, tuple[tuple[str, Callable[..., None], str], ...]]] = 
         ("show", runs.show_one, examples.SHOW),
         ("compare", compare.compare, examples.COMPARE),
         ("diff", compare.diff, examples.DIFF),
+        ("plot", plot.run, plot.EXAMPLES),
         ("eval", evaluate.run, examples.EVAL),
         ("doctor", doctor.run, doctor.EXAMPLES),
         ("inspect", inspect.run, inspect.EXAMPLES),
@@ -156,7 +161,7 @@ def main() -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    """Exit; without taking torch apart module by module, which takes 0.4 s and helps nobody."""
+    """Exit; without taking torch apart module by module, which takes 0.4 s for nothing."""
     others = [thread for thread in threading.enumerate() if not thread.daemon]
     if "torch" not in sys.modules or len(others) > 1:
         sys.exit(code)

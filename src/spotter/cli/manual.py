@@ -12,11 +12,12 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from spotter.cli.echo import echo
+from spotter.text.echo import echo
 from spotter.types import UserError
 
 _PACKAGE: Final = Path(__file__).parents[1]
 _HEADING: Final = re.compile(r"(#+) (.+)")
+_COMMENT: Final = re.compile(r"^<!--.*-->\n", re.MULTILINE)
 _CHAPTERS: Final = ("alerts", "doctor")
 """What stands before an id whose chapter is in troubleshooting."""
 _DIAGNOSES: Final = "troubleshooting"
@@ -98,13 +99,14 @@ def anchors(page: str) -> list[str]:
 
 
 def _alerts() -> list[str]:
-    from spotter.metrics.rules import IDS
+    from spotter.diagnose.rules import IDS
 
     return list(IDS)
 
 
 def _read(path: Path | None) -> str:
-    return path.read_text(encoding="utf-8") if path else ""
+    """A page without its comments, which are for the tests."""
+    return _COMMENT.sub("", path.read_text(encoding="utf-8")) if path else ""
 
 
 def _title(path: Path) -> str:

@@ -1,9 +1,18 @@
-"""An option that a command does not have: the nearest one, or the setting that is meant."""
+"""Options: values that are whole numbers, and for one that a command does not have the nearest
+one, or the setting that is meant."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from spotter.plugins import did_you_mean, mistakes
+from spotter.types import UserError
+
+
+def whole(option: str, text: str) -> int:
+    """How many, at least one."""
+    if not text.isdigit() or not int(text):
+        raise UserError(f"{option} should be a whole number above 0, got '{text}'")
+    return int(text)
 
 
 def unknown_option(option: str, params: Sequence[Any], args: Sequence[str]) -> str:
@@ -37,7 +46,6 @@ def _setting(option: str, args: Sequence[str]) -> str:
 def _value(option: str, args: Sequence[str]) -> Any:
     """What follows the option, read as YAML; None if nothing does."""
     from spotter.config import recipes
-    from spotter.types import UserError
 
     for place, text in enumerate(args):
         name, equals, inside = text.partition("=")

@@ -1,6 +1,6 @@
-"""What becomes of a command when nobody reads its output any more, as in `spotter runs | head -1`.
+"""What a command does when its output is no longer read, as in `spotter runs | head -1`.
 
-It ends at once and in silence, like any other tool; a training goes on without output.
+It exits silently, like any other tool; training continues without output.
 """
 
 import errno
@@ -15,7 +15,7 @@ _GONE: Final = (errno.EPIPE, errno.EINVAL if os.name == "nt" else errno.EIO)
 
 
 class _Raw(io.FileIO):
-    """The lowest layer of a standard stream: whoever writes, and however, comes through here."""
+    """The lowest layer of a standard stream: everything that is written passes through here."""
 
     goes_on = False
     """Whether the command matters more than what it says."""
@@ -57,7 +57,7 @@ def _watched(stream: TextIO | None) -> Any:
 
 
 def go_on() -> None:
-    """From here on, output that nobody takes is dropped."""
+    """From here on, output that cannot be written is dropped."""
     for stream in (sys.stdout, sys.stderr):
         raw = getattr(getattr(stream, "buffer", None), "raw", None)
         if isinstance(raw, _Raw):

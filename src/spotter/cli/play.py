@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from spotter.cli.echo import echo
 from spotter.cli.trust import Trust, trusting
-from spotter.cli.words import number
+from spotter.text.echo import echo
+from spotter.text.words import number
 
 if TYPE_CHECKING:
-    from spotter.traces.keys import Keyboard
-    from spotter.traces.play import Game, Mode, Session
+    from spotter.episodes.keys import Keyboard
+    from spotter.episodes.play import Game, Mode, Session
 
 EXAMPLES: Final = """\b
 Examples:
@@ -86,7 +86,7 @@ def run(
         if headless:
             _without_window(rounds)
         else:
-            from spotter.traces.window import play_in_window
+            from spotter.episodes.window import play_in_window
 
             play_in_window(game, rounds.ended, source, pace, step_by_step)
         rounds.say_end()
@@ -95,9 +95,9 @@ def run(
 
 
 def _game(source: str, mode: str | None, seed: int | None, is_race: bool, trust: bool) -> "Game":
+    from spotter.episodes import play
+    from spotter.episodes.pilot import source_of
     from spotter.plugins import did_you_mean
-    from spotter.traces import play
-    from spotter.traces.pilot import source_of
     from spotter.types import UserError
 
     if mode is not None and mode not in _MODES:
@@ -215,16 +215,16 @@ def _lines(game: "Game") -> Iterator[frozenset[str]]:
 
 def _known_keys(lines: Iterable[str], keyboard: "Keyboard") -> Iterator[frozenset[str]]:
     """Lines with a key that the game has not are named, once, and skipped."""
-    from spotter.traces.keys import key_name
+    from spotter.episodes.keys import key_name
 
-    told = set[str]()
+    reported = set[str]()
     for line in lines:
         words = {key_name(word): word for word in line.split()}
         unknown = {word for key, word in words.items() if key not in keyboard.presses}
         if not unknown:
             yield frozenset(words)
-        elif not unknown <= told:
-            told |= unknown
+        elif not unknown <= reported:
+            reported |= unknown
             there = ", ".join(f"{keys} ({what})" for keys, what in keyboard.legend())
             names = ", ".join(f"'{word}'" for word in sorted(unknown))
             echo(f"no step: {names} is no key of this game; keys: {there}", err=True)

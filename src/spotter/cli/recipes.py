@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from spotter.cli import table
-from spotter.cli.words import count, number
+from spotter.text.words import count, number
 
 if TYPE_CHECKING:
     from spotter.config.catalogue import Entry
@@ -25,7 +25,7 @@ def show(
             metavar="TEXT",
             help=(
                 "Only recipes with these words, or close to them. First algos, envs, families, "
-                "wrappers, signals, encoders, metrics or settings: those instead of recipes."
+                "wrappers, signals, encoders, sinks, defaults, metrics or settings."
             ),
             autocompletion=lambda: list(KINDS),
         ),
@@ -96,6 +96,17 @@ def _envs() -> Listing:
     ]
 
 
+def _defaults() -> Listing:
+    """Kinds of environments, for what has no recipe."""
+    from spotter.config import recipes
+
+    sources = {kind: recipes.open_source(path) for kind, path in recipes.defaults_files().items()}
+    return ("kind", "title", "description"), [
+        (kind, *(str(source.data.get(key, "")) for key in ("title", "description")))
+        for kind, source in sorted(sources.items())
+    ]
+
+
 def _metrics() -> Listing:
     from spotter import plugins
     from spotter.rundir.catalogue import catalogue
@@ -121,6 +132,8 @@ KINDS: Final[dict[str, Callable[[], Listing]]] = {
     "wrappers": _plugins("wrappers"),
     "signals": _plugins("signals"),
     "encoders": _plugins("nets"),
+    "sinks": _plugins("sinks"),
+    "defaults": _defaults,
     "metrics": _metrics,
     "settings": _settings,
 }

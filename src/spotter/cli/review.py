@@ -4,14 +4,14 @@ from typing import Annotated, Final
 
 import typer
 
-from spotter.cli.echo import echo
 from spotter.cli.runs import Selector, is_terminal
+from spotter.text.echo import echo
 
 EXAMPLES: Final = """\b
 Examples:
   spotter review --show                  what would be sent, word for word; sends nothing
   spotter review                         asks you, then the model; the answer stays with the run
-  spotter review @last --frames 8        with pictures of the newest episode captured
+  spotter review @last --frames 8        with frames of the newest episode captured
   spotter review @last --question "Is the reward shaping worth it?" --yes
 
 \b
@@ -25,7 +25,7 @@ Off until you say where the model is:
 def run(
     selector: Selector = "@last",
     frames: Annotated[
-        int, typer.Option("--frames", metavar="N", help="Pictures of its newest episode to send.")
+        int, typer.Option("--frames", metavar="N", help="Frames of its newest episode to send.")
     ] = 0,
     question: Annotated[
         str, typer.Option("--question", metavar="TEXT", help="Instead of the usual one.")
@@ -57,6 +57,6 @@ def _confirm(what: str) -> None:
     from spotter.types import UserError
 
     if not is_terminal():
-        raise UserError("nobody is there to ask; add --yes to send without asking")
+        raise UserError("not a terminal: add --yes to send without asking")
     if not typer.confirm(f"{what} Send it?"):
         raise typer.Exit(1)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from spotter.cli import completion, table
-from spotter.cli.echo import echo, echo_json
-from spotter.cli.words import count, duration, number, plural, speed
+from spotter.cli.options import whole
+from spotter.text.echo import echo, echo_json
+from spotter.text.words import count, duration, number, plural, speed
 
 if TYPE_CHECKING:
     from spotter.rundir.judged import Judged
@@ -20,11 +21,20 @@ Examples:
   spotter runs cartpole solved=true             words and columns; all must fit
   spotter runs env=CartPole-v1 'score>400' tag=baseline
   spotter runs algo.lr=1e-4 'algo.gamma>0.98'   by setting
+  spotter runs group=CartPole-v1-ppo-3f2a       the runs of a group
   spotter runs --last 5 --json                  for a program or a language model
 """
 _RUN: Final = typer.Argument(metavar="RUN", help=SELECTOR, autocompletion=completion.runs)
 Selector = Annotated[str, _RUN]
 Selectors = Annotated[list[str], _RUN]
+RunsAndGroups = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RUN",
+        help=f"{SELECTOR.removesuffix('.')}, or a group by its name.",
+        autocompletion=completion.runs_and_groups,
+    ),
+]
 
 _COLUMNS: Final = ("run", "recipe", "status", "env steps", "score", "tags")
 _GIVES: Final = ("tags", "status", "recipe…", "recipe", "env steps")
@@ -52,7 +62,7 @@ def show_all(
 
     there = listing()
     found = queries.matching(there.infos, query or [])
-    found = found if last is None else found[: _whole(last)]
+    found = found if last is None else found[: whole("--last", last)]
     if as_json:
         _echo_json(found)
         return
@@ -61,15 +71,13 @@ def show_all(
     if not found:
         raise _nothing(query or [], bool(there.infos))
     rows = [_row(info) for info in found]
-    table.show(_COLUMNS, rows, wraps=("tags",), gives=_GIVES)
-
-
-def _whole(text: str) -> int:
-    from spotter.types import UserError
-
-    if not text.isdigit() or not int(text):
-        raise UserError(f"--last should be a whole number above 0, got '{text}'")
-    return int(text)
+    if any(info["group"] for info in found):
+        grouped = [(*row, info["group"]) for row, info in zip(rows, found, strict=True)]
+        first = "group" if any(info["tags"] for info in found) else "tags"
+        gives = dict.fromkeys((first, "group", *_GIVES))
+        table.show((*_COLUMNS, "group"), grouped, wraps=("tags",), gives=tuple(gives))
+    else:
+        table.show(_COLUMNS, rows, wraps=("tags",), gives=_GIVES)
 
 
 def _nothing(words: list[str], some: bool) -> Exception:
@@ -168,6 +176,8 @@ def _echo_identity(view: "RunView") -> None:
             _line(key, info[key])
     _line("command", " ".join(map(str, info["command"])))
     _line("versions", ", ".join(f"{name} {version}" for name, version in info["versions"].items()))
+    if info["group"]:
+        _line("group", info["group"])
     if info["tags"]:
         _line("tags", " ".join(info["tags"]))
     grade = info["resume_grade"]
@@ -211,14 +221,14 @@ def _echo_relatives(view: "RunView") -> None:
 def _resumed(resume: dict[str, Any]) -> str:
     steps = resume.get("env_steps")
     changes = resume.get("changes") or {}
-    told = [
+    reported = [
         f"at {count(steps) if isinstance(steps, int) else steps} env steps",
         resume["time"][:16].replace("T", " "),
         str(resume.get("by", "")),
         *(f"{name}: {_pair(pair)}" for name, pair in changes.items()),
         str(resume.get("why", "")),
     ]
-    return ", ".join(filter(None, told))
+    return ", ".join(filter(None, reported))
 
 
 def _pair(pair: Any) -> str:
@@ -262,5 +272,5 @@ def _echo_numbers(view: "RunView") -> None:
 
 
 def is_terminal() -> bool:
-    """Whether somebody can be asked."""
+    """Whether questions can be answered: input and output are a terminal."""
     return sys.stdin.isatty() and sys.stdout.isatty()

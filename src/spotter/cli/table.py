@@ -9,8 +9,8 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
-from spotter.cli.echo import echo
-from spotter.display.words import printable
+from spotter.text.echo import echo
+from spotter.text.numbers import printable
 
 _GAP: Final = 2
 _LEAST: Final = 12  # columns of text; in fewer it cannot be read
@@ -25,7 +25,7 @@ def show(
 ) -> None:
     """One line per row; in a pipe the names of the columns come only if asked for.
 
-    On a narrow terminal `wraps` go on in the next line. If that is not enough, `gives` give way in
+    On a narrow terminal `wraps` wrap to the next line. If that is too little, `gives` shrink in
     this order: `name` is left out, `name…` shortened. All other columns are shown whole.
     """
     rows = [[plain(cell) for cell in row] for row in rows]

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Final, Protocol
 import typer
 
 from spotter.cli import completion, pipe
-from spotter.cli.echo import echo
+from spotter.cli.options import whole
 from spotter.cli.trust import Trust, trusting
-from spotter.cli.words import count, duration, number, plural
-from spotter.interrupts import EXIT_CODES, Interrupted, exit_at_once
+from spotter.system.interrupts import EXIT_CODES, Interrupted, exit_at_once
+from spotter.text.echo import echo
+from spotter.text.words import count, duration, number, plural
 from spotter.types import UserError
 
 if TYPE_CHECKING:
     from spotter.config import RunConfig
-    from spotter.origins import Origin
     from spotter.rundir.run import Run
+    from spotter.training.resume import Origin
 
 EXAMPLES: Final = """\b
 Examples:
@@ -27,6 +28,7 @@ Examples:
   spotter train my_recipe.yaml:fast budget.env_steps=5e4 reward.clip=null
   spotter train my_package:MyEnv-v0
   spotter train CartPole-v1:ppo --require-solved && echo solved
+  spotter train CartPole-v1:ppo --seeds 1-5 --jobs 2    a group of five runs
   spotter train --resume @last                   continue where it stopped
   spotter train --resume @last algo.lr=1e-4      … with another setting
   spotter train LunarLander-v3:ppo --from @best-of:LunarLander-v3
@@ -36,7 +38,7 @@ Address = Annotated[
     str,
     typer.Argument(
         metavar="ADDRESS",
-        help="EnvId:variant, EnvId, file.yaml:variant, or package:EnvId.",
+        help="EnvId:variant, EnvId, EnvId:defaults (no recipe), file.yaml:variant, package:EnvId.",
         autocompletion=completion.addresses,
     ),
 ]
@@ -44,7 +46,7 @@ OptionalAddress = Annotated[
     str | None,
     typer.Argument(
         metavar="ADDRESS",
-        help="EnvId:variant, EnvId, file.yaml:variant, or package:EnvId.",
+        help="EnvId:variant, EnvId, EnvId:defaults (no recipe), file.yaml:variant, package:EnvId.",
         autocompletion=completion.addresses,
     ),
 ]
@@ -85,6 +87,25 @@ From = Annotated[
     ),
 ]
 
+Seed = Annotated[str | None, typer.Option("--seed", metavar="N", help="The same as seed=N.")]
+Seeds = Annotated[
+    str | None,
+    typer.Option("--seeds", metavar="LIST", help="A run for each: 1-5 or 1,4,9. One verdict."),
+]
+Jobs = Annotated[
+    str | None, typer.Option("--jobs", metavar="N", help="With --seeds: N runs at once.")
+]
+GroupName = Annotated[
+    str, typer.Option("--group", metavar="NAME", help="The name of the group of runs.")
+]
+FreshOptimizer = Annotated[
+    bool, typer.Option("--fresh-optimizer", help="With --from: weights only.")
+]
+Verify = Annotated[
+    bool,
+    typer.Option("--verify", help="Train nothing: prove that a kill and a resume change nothing."),
+]
+
 
 class Outcome(Protocol):
     """What a verdict needs to know of a `Result`."""
@@ -109,20 +130,14 @@ def run(
     address: OptionalAddress = None,
     overrides: Overrides = None,
     algo: Algo = None,
-    seed: Annotated[
-        str | None, typer.Option("--seed", metavar="N", help="The same as seed=N.")
-    ] = None,
+    seed: Seed = None,
+    seeds: Seeds = None,
+    jobs: Jobs = None,
+    group: GroupName = "",
     resume: Resume = None,
     source: From = None,
-    fresh_optimizer: Annotated[
-        bool, typer.Option("--fresh-optimizer", help="With --from: weights only.")
-    ] = False,
-    verify: Annotated[
-        bool,
-        typer.Option(
-            "--verify", help="Train nothing: prove that a kill and a resume change nothing."
-        ),
-    ] = False,
+    fresh_optimizer: FreshOptimizer = False,
+    verify: Verify = False,
     why: Annotated[
         str, typer.Option("--why", metavar="TEXT", help="Why you run this; kept with the run.")
     ] = "",
@@ -142,7 +157,8 @@ def run(
         settings = _with_seed(overrides or [], seed)
         if resume is not None:
             given = {"--algo": algo, "--from": source, "--no-save": no_save, "--seed": seed}
-            _refuse_with_resume({**given, "--fresh-optimizer": fresh_optimizer})
+            several = {"--seeds": seeds, "--jobs": jobs, "--group": group}
+            _refuse_with_resume({**given, **several, "--fresh-optimizer": fresh_optimizer})
             with trusting(trust):
                 plan = _resumed(resume, [address, *settings] if address else settings, why)
         elif address is None:
@@ -151,12 +167,20 @@ def run(
             )
         else:
             _refuse_trust(trust)
-            plan = _fresh(address, settings, algo, source, fresh_optimizer, why)
+            plan = _fresh(address, settings, algo, source, fresh_optimizer, why, group)
         if require_solved:
             _check_solvable(plan, verify)
-        if not verify:
+        if seeds is not None:
+            _refuse_with_seeds(settings, {"--verify": verify, "--no-save": no_save})
+        elif jobs is not None:
+            raise UserError("--jobs needs --seeds: one run is one process")
+        elif not verify:
             _train(plan, quiet, no_save, require_solved)
-    if verify:
+    if seeds is not None and address is not None:
+        words = [address, *settings, *(["--algo", algo] if algo else []), *_start_words(plan)]
+        many = 1 if jobs is None else whole("--jobs", jobs)
+        _train_group(plan, words, seeds, many, group, why, quiet, require_solved)
+    elif verify:
         _verify(plan)
 
 
@@ -180,6 +204,7 @@ def _fresh(
     source: str | None,
     fresh_optimizer: bool,
     why: str,
+    group: str = "",
 ) -> Plan:
     from spotter.config import resolve
 
@@ -187,14 +212,19 @@ def _fresh(
         raise UserError("--fresh-optimizer needs --from: without it every optimizer is fresh")
     resolved = resolve(address, overrides, algo)
 
-    from spotter.origins import fork
+    from spotter.rundir.group import check_name
     from spotter.rundir.run import Run
+    from spotter.training.resume import fork
 
+    if group:
+        check_name(group)
     origin = fork(source, fresh_optimizer) if source else None
 
     def new_run() -> Run:
         parent = origin.parent() if origin else None
-        return Run.create(resolved.config, resolved.address, sys.argv, parent=parent, why=why)
+        return Run.create(
+            resolved.config, resolved.address, sys.argv, parent=parent, why=why, group=group
+        )
 
     return Plan(
         resolved.address, resolved.config, new_run, origin, resolved.written, resolved.notes
@@ -204,10 +234,12 @@ def _fresh(
 def _resumed(selector: str, overrides: list[str], why: str) -> Plan:
     for text in overrides:
         if "=" not in text:
-            raise UserError(f"--resume goes on with a run and takes no address, but got '{text}'")
+            raise UserError(f"--resume continues a run and takes no address, but got '{text}'")
 
-    from spotter.origins import resume
+    from spotter.rundir.group import refuse_group
+    from spotter.training.resume import resume
 
+    refuse_group(selector)
     origin = resume(selector, overrides)
     address = origin.saved.run.info()["address"]
     return Plan(address, origin.config, lambda: origin.take_up(sys.argv, why), origin)
@@ -221,7 +253,39 @@ def _refuse_trust(trust: bool) -> None:
 def _refuse_with_resume(given: Mapping[str, object]) -> None:
     for option, value in given.items():
         if value:
-            raise UserError(f"{option} does not go with --resume, which goes on with one run")
+            raise UserError(f"{option} does not go with --resume, which continues one run")
+
+
+def _refuse_with_seeds(settings: list[str], given: Mapping[str, object]) -> None:
+    if any(text.partition("=")[0].strip() == "seed" for text in settings):
+        raise UserError("--seeds says which seeds: leave out --seed and seed=")
+    for option, value in given.items():
+        if value:
+            raise UserError(f"{option} does not go with --seeds, which trains several runs")
+
+
+def _start_words(plan: Plan) -> list[str]:
+    from spotter.training.resume import Fork
+
+    return plan.origin.words() if isinstance(plan.origin, Fork) else []
+
+
+def _train_group(
+    plan: Plan,
+    words: list[str],
+    seeds: str,
+    jobs: int,
+    group: str,
+    why: str,
+    quiet: bool,
+    require_solved: bool,
+) -> None:
+    from spotter.sweeps.train_group import GroupPlan, train
+    from spotter.training.resume import Fork
+
+    start = plan.origin.parent() if isinstance(plan.origin, Fork) else None
+    of_all = GroupPlan(plan.address, plan.config, words, seeds, jobs, group, start, why)
+    train(of_all, quiet, require_solved)
 
 
 def _check_solvable(plan: Plan, verify: bool) -> None:
@@ -239,7 +303,7 @@ def _check_solvable(plan: Plan, verify: bool) -> None:
 
 def _train(plan: Plan, quiet: bool, no_save: bool, require_solved: bool) -> None:
     from spotter.sinks.console import Console
-    from spotter.training import train
+    from spotter.training.run import train
 
     sinks = () if quiet else (Console(),)
     try:
@@ -259,7 +323,7 @@ def _train(plan: Plan, quiet: bool, no_save: bool, require_solved: bool) -> None
 
 
 def _verify(plan: Plan) -> None:
-    from spotter.verify import verify
+    from spotter.training.verify import verify
 
     proof = verify(plan.config, plan.origin)
     for line in proof.lines():

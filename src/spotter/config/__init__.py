@@ -11,11 +11,12 @@ from spotter.config.models import (
     RewardConfig,
     RunConfig,
     SignalConfig,
+    SinkConfig,
     Work,
     WrapperConfig,
 )
 from spotter.config.plugin import FreeForm
-from spotter.config.policy import PolicyConfig
+from spotter.config.policy import EncoderConfig, PolicyConfig
 from spotter.config.watching import (
     AlertsConfig,
     BudgetConfig,
@@ -32,6 +33,7 @@ __all__ = [
     "AlgoConfig",
     "BudgetConfig",
     "CheckpointConfig",
+    "EncoderConfig",
     "EnvConfig",
     "EvalConfig",
     "Expect",
@@ -45,6 +47,7 @@ __all__ = [
     "RunConfig",
     "Settings",
     "SignalConfig",
+    "SinkConfig",
     "VideoConfig",
     "Whole",
     "Work",

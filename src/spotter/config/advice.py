@@ -37,6 +37,11 @@ def fitting(config: RunConfig, text: str) -> str:
     return " ".join(filter(None, sentences))
 
 
+def settings_in(text: str) -> tuple[str, ...]:
+    """The dotted names in a sentence, each once."""
+    return tuple(dict.fromkeys(_NAMED.findall(text)))
+
+
 def knows(settings: Mapping[str, Any], path: str) -> bool:
     """Whether settings have one of that dotted name, if only as null."""
     node: Any = settings

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -63,7 +64,7 @@ def _entry(resolved: Resolved) -> Entry:
         algo=resolved.config.algo.name,
         env_steps=resolved.config.budget.env_steps,
         score=resolved.expect.score if resolved.expect else None,
-        description=resolved.description,
+        description=resolved.description or "; ".join(resolved.notes),
     )
 
 
@@ -74,14 +75,22 @@ def _variants(path: Path) -> list[str]:
 
 
 def find(text: str = "") -> list[Entry]:
-    """Entries in which every word of the text occurs, else those that come close to it."""
+    """Entries in which every word of the text occurs, else the environment that it names, else
+    entries that come close to it."""
     everything = entries()
     words = text.lower().split()
-    exact = [entry for entry in everything if all(word in entry.text for word in words)]
-    found = exact or [entry for entry in everything if all(_close(w, entry) for w in words)]
+    found = [entry for entry in everything if all(word in entry.text for word in words)]
+    found = found or list(_without_recipe(text))
+    found = found or [entry for entry in everything if all(_close(w, entry) for w in words)]
     if not found:
         raise NoMatchError(_nothing(text, everything))
     return found
+
+
+def _without_recipe(address: str) -> Iterator[Entry]:
+    """An environment that no recipe is for; nothing where the text names none."""
+    with suppress(UserError):
+        yield _entry(resolve(address))
 
 
 def _close(word: str, entry: Entry) -> bool:
@@ -119,7 +128,7 @@ Trial = Callable[[RunConfig], None]
 def check(paths: Sequence[Path] = (), trial: Trial | None = None) -> Checked:
     """Validate files and folders; with none given, everything local and packaged.
 
-    `trial` is asked about every variant that is valid, save those of packaged files nobody named.
+    `trial` is called for every valid variant, except those of packaged files not named.
     """
     files = expand(paths) if paths else everywhere()
     found: dict[Path, list[str]] = {}

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-# What the saved state was made with: with another value there is nothing to go on from.
+# What the saved state was made with: it cannot be restored with another value.
 _FIXED: Final = ("env.id", "env.family", "policy.", "algo.name", "algo.optimizer", "seed")
 
-# Who computes the policy: another one goes on from the same weights, equal up to rounding.
+# The compute backend of the policy: another one resumes from the same weights, up to rounding.
 _HOW: Final = ("policy.engine", "policy.precision")
 
 
@@ -22,7 +22,7 @@ def difference(before: Any, after: Any, path: str = "") -> dict[str, tuple[Any, 
 
 
 def fixed(changes: Iterable[str]) -> str | None:
-    """The first of these settings that cannot change in a run that goes on."""
+    """The first of these settings that cannot change when a run is resumed."""
     return next((name for name in changes if name.startswith(_FIXED) and name not in _HOW), None)
 
 

@@ -61,6 +61,14 @@ def flow(value: Any) -> str:
     return scalar(value)
 
 
+def brief(value: Any) -> str:
+    """The same for a label: `0.001→0` instead of a linear schedule's keys."""
+    if isinstance(value, Mapping) and value.keys() == {"shape", "start", "end"}:
+        ends = f"{value['start']:g}→{value['end']:g}"
+        return ends if value["shape"] == "linear" else f"{ends} {value['shape']}"
+    return flow(value)
+
+
 def scalar(value: Any) -> str:
     """Numbers as Python writes them, text without quotes where YAML allows."""
     if isinstance(value, float) and not math.isfinite(value):

@@ -9,7 +9,6 @@ from pydantic_core import ErrorDetails
 
 from spotter import plugins
 from spotter.config import synonyms, tree
-from spotter.config.overrides import COMMAND_LINE
 from spotter.config.plugin import Plugin
 from spotter.config.words import listed, shown
 from spotter.types import UserError
@@ -45,7 +44,7 @@ _VERBS: Final = ("should", "must", "needs", "cannot", "names")
 
 
 class ConfigError(UserError):
-    """What is wrong with a config: the most telling problem, and how many others there are."""
+    """What is wrong with a config: the most specific problem, and how many others there are."""
 
     problems: tuple[str, ...] = ()
 
@@ -58,22 +57,24 @@ class ConfigError(UserError):
         return error
 
 
-def explain(error: ValidationError, root: tree.Model, data: Any, locate: Locate) -> ConfigError:
-    """Every problem as a sentence, the most telling one first."""
+def explain(
+    error: ValidationError, root: tree.Model, data: Any, locate: Locate, typed: str = ""
+) -> ConfigError:
+    """Every problem as a sentence, the most specific one first.
+
+    `typed` is the place of what the user wrote just now.
+    """
     problems: dict[tree.Path, list[ErrorDetails]] = {}
     for detail in error.errors(include_url=False):
         problems.setdefault(_written_path(detail, data), []).append(detail)
     # A misspelt key explains the missing one beside it, so it comes first.
     paths = sorted(problems, key=lambda path: problems[path][0]["type"] != "extra_forbidden")
-    return ConfigError.of([_placed(problems[path], path, data, root, locate) for path in paths])
-
-
-def _placed(
-    details: list[ErrorDetails], path: tree.Path, data: Any, root: tree.Model, locate: Locate
-) -> str:
-    sentence = _sentence(details, path, data, root)
-    place = _place(path, sentence, data, root, locate)
-    return f"{place + ': ' if place else ''}{sentence}"
+    found = []
+    for path in paths:
+        sentence = _sentence(problems[path], path, data, root)
+        place = _place(path, sentence, data, root, locate, typed)
+        found.append(f"{place + ': ' if place else ''}{sentence}")
+    return ConfigError.of(found)
 
 
 def _written_path(detail: ErrorDetails, data: Any) -> tree.Path:
@@ -94,7 +95,9 @@ def _is_written(node: Any, part: str | int) -> bool:
     return isinstance(node, dict) and part in node
 
 
-def _place(path: tree.Path, sentence: str, data: Any, root: tree.Model, locate: Locate) -> str:
+def _place(
+    path: tree.Path, sentence: str, data: Any, root: tree.Model, locate: Locate, typed: str
+) -> str:
     """Where to look: the setting, the name that picked its plug-in, or one the sentence names."""
     model = tree.model_at(root, path, data)
     if model is not None and issubclass(model, Plugin) and locate((*path, model.picked_by)):
@@ -104,7 +107,7 @@ def _place(path: tree.Path, sentence: str, data: Any, root: tree.Model, locate: 
     named = [tuple(name.split(".")) for name in re.findall(r"[a-z_]+(?:\.[a-z_]+)+", sentence)]
     places = [place for name in named if (place := locate(name))]
     # Two settings at odds: what was typed just now is the likelier culprit.
-    return COMMAND_LINE if COMMAND_LINE in places else next(iter(places), "")
+    return typed if typed in places else next(iter(places), "")
 
 
 def _sentence(details: list[ErrorDetails], path: tree.Path, data: Any, root: tree.Model) -> str:
@@ -132,8 +135,10 @@ def _own_sentence(name: str, message: str, got: Any) -> str:
         return message
     if not message.startswith(_VERBS):
         return f"{name}: {message}"
-    told = ", got " in message or (isinstance(got, dict) and not message.startswith("should stay"))
-    return f"{name} {message}{'' if told else f', got {shown(got)}'}"
+    reported = ", got " in message or (
+        isinstance(got, dict) and not message.startswith("should stay")
+    )
+    return f"{name} {message}{'' if reported else f', got {shown(got)}'}"
 
 
 def _wish(details: list[ErrorDetails]) -> str:

@@ -1,7 +1,7 @@
 """Settings from a stranger: which of them would import code that is not Spotter's own.
 
-To read a config is to load the plug-ins it names, and a dotted name is a module of any package. Who
-reads the runs or requests of others looks here first.
+To read a config is to load the plug-ins it names, and a name that is not Spotter's is a module of
+any package. Who reads the runs or requests of others looks here first.
 """
 
 import re
@@ -11,6 +11,7 @@ from typing import Any, Final
 from spotter import plugins
 from spotter.config import recipes, tree
 from spotter.config.load import Resolved, resolve
+from spotter.config.policy import AUTO
 from spotter.types import UserError
 
 OPENS_FILES: Final = (("env", "wad"), ("env", "folder"))
@@ -37,7 +38,7 @@ def outside(data: Mapping[str, Any], files: bool = True) -> dict[str, str]:
     found: dict[str, str] = {
         where: name
         for where, kind, name in _plugins(data)
-        if isinstance(name, str) and "." in name and name not in plugins.names(kind)
+        if isinstance(name, str) and name and name not in plugins.names(kind)
     }
     id = tree.value_at(data, ("env", "id"))
     # of the family python, an id calls whatever a module holds
@@ -70,24 +71,30 @@ def may_name_file(path: tree.Path, text: str) -> bool:
 
 def _plugins(data: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     """Where a name picks a plug-in, of which kind, and the name."""
-    for path, kind in ((("env", "family"), "envs"), (("algo", "name"), "algos")):
-        yield tree.dotted(path), kind, tree.value_at(data, path)
+    for single, kind in ((("env", "family"), "envs"), (("algo", "name"), "algos")):
+        yield tree.dotted(single), kind, tree.value_at(data, single)
     encoder = tree.value_at(data, ("policy", "encoder"))
-    if encoder != "auto":
+    if isinstance(encoder, Mapping):
+        yield "policy.encoder.name", "nets", encoder.get("name")
+    elif encoder != AUTO:
         yield "policy.encoder", "nets", encoder
-    for path, key, kind in (
+    lists: tuple[tuple[tree.Path, str, str], ...] = (
         (("env", "wrappers"), "name", "wrappers"),
         (("reward", "signals"), "source", "signals"),
-    ):
+        (("sinks",), "name", "sinks"),
+    )
+    for path, key, kind in lists:
         listed = tree.value_at(data, path)
         for place, item in enumerate(listed) if isinstance(listed, list | tuple) else ():
             if isinstance(item, Mapping):
                 yield tree.dotted((*path, place, key)), kind, item.get(key)
+            else:
+                yield tree.dotted((*path, place)), kind, item
 
 
 def is_recipe(address: str) -> bool:
     """Whether an address is a recipe's, with a variant or algorithm there is; any other leads to
-    somebody's file or package, which must not be opened."""
+    a third-party file or package, which must not be opened."""
     name, _, variant = address.partition(":")
     path = recipes.files().get(name)
     if path is None:

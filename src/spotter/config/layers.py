@@ -2,26 +2,30 @@
 
 An address is `EnvId:variant`, `EnvId`, `file.yaml`, `file.yaml:variant`, or an environment that has
 no recipe: `EnvId:algo`, `package:EnvId`, `package:EnvId:algo`, where `EnvId` may be a class.
+`EnvId:defaults` passes over a recipe. What suits the kind of environment stands below the family,
+for environments without a recipe and for recipes that did not come with Spotter.
 """
 
-import importlib
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import ValidationError
+
 from spotter import plugins
-from spotter.config import recipes, shape, tree
+from spotter.config import environments, recipes, shape, tree
 from spotter.config.models import AlgoConfig, EnvConfig
 from spotter.config.overrides import merge
 from spotter.config.words import listed
 from spotter.types import UserError
 
 DEFAULT_ALGO: Final = "ppo"
-_PYTHON: Final = "python"
-"""The family of what Gymnasium does not know, but Python does."""
+DEFAULTS: Final = "defaults"
+"""In the place of a variant: without a recipe, even where there is one."""
+_FAMILY: Final = "family "
+_KIND: Final = "defaults "
 
 
 @dataclass(frozen=True)
@@ -66,9 +70,11 @@ def stack(address: str, algo: str | None = None) -> Stack:
     name, _, variant = address.partition(":")
     if name not in known:
         name, variant = recipes.of_package_id(address)
-    if name in known:
-        return _of_recipe(name, known[name], variant, algo)
-    return _of_environment(address, algo)
+    if name not in known:
+        return _of_environment(address, algo)
+    if variant == DEFAULTS and DEFAULTS not in recipes.variants(recipes.open_source(known[name])):
+        return _of_environment(address, algo)
+    return _of_recipe(name, known[name], variant, algo)
 
 
 def last_writer(layers: Iterable[Layer], path: tree.Path) -> Layer | None:
@@ -108,7 +114,7 @@ def _of_recipe(name: str, path: Path, variant: str, algo: str | None) -> Stack:
     label, source, keys = f"variant {chosen.key}", chosen.source, chosen.keys
     return Stack(
         name=f"{name}:{chosen.key}",
-        layers=(*chosen.below, Layer(label, settings, source, keys)),
+        layers=(*_suited(chosen.below, source, chosen.algo), Layer(label, settings, source, keys)),
         description=str(values.get("description") or source.data.get("description") or ""),
         promise=Layer(label, promise, source, keys) if promise else None,
         notes=tuple(_hidden(chosen, candidates)),
@@ -169,7 +175,7 @@ def family_layer(family: str, place: str = "") -> Layer:
     except UserError as error:
         raise UserError(f"{place}: {error}" if place else str(error)) from None
     shape.check_family(source)
-    return Layer(f"family {family}", source.section("base"), source, ("base",))
+    return Layer(f"{_FAMILY}{family}", source.section("base"), source, ("base",))
 
 
 def _choose_variant(
@@ -205,14 +211,10 @@ def _without_variant(recipe: _Variant, algo: str) -> Stack:
     if isinstance(written := shared.pop("algo", None), Mapping) and "name" not in written:
         known = tree.keys(AlgoConfig.chosen({"name": algo}))
         shared["algo"] = {key: value for key, value in written.items() if key in known}
+    below = _suited((family, own, replace(base, values=shared)), recipe.source, algo)
     return Stack(
         name=f"{recipe.name}:{algo}",
-        layers=(
-            family,
-            own,
-            replace(base, values=shared),
-            Layer("address", {"algo": {"name": algo}}),
-        ),
+        layers=(*below, Layer("address", {"algo": {"name": algo}})),
         description=f"{algo} with its defaults: {recipe.name} has no variant for it",
     )
 
@@ -233,8 +235,13 @@ def with_protocol(layers: Sequence[Layer]) -> tuple[Layer, ...]:
         protocol = protocol_layer(name, str(tree.value_at(data, ("env", "family"))))
     except UserError as error:
         raise UserError(f"{writer.where(path)}: {error}") from None
-    below, *above = layers
-    return (below, protocol, *above)
+    above = place_of_family(layers) + 1
+    return (*layers[:above], protocol, *layers[above:])
+
+
+def place_of_family(layers: Sequence[Layer]) -> int:
+    """Where the family's layer stands; the lowest where a config came as a whole."""
+    return max((i for i, one in enumerate(layers) if one.label.startswith(_FAMILY)), default=0)
 
 
 def protocol_layer(name: str, family: str) -> Layer:
@@ -264,22 +271,54 @@ def _family_in(path: Path) -> str:
 
 
 def _of_environment(address: str, algo: str | None) -> Stack:
-    env_id, name = _split(address)
-    if name and algo and name != algo:
+    env_id, name = environments.split(address)
+    if name and algo and name not in (algo, DEFAULTS):
         raise UserError(f"'{address}' names {name}, but --algo says {algo}; choose one")
-    chosen = name or algo or DEFAULT_ALGO
+    chosen = algo or (DEFAULT_ALGO if name == DEFAULTS else name) or DEFAULT_ALGO
     plugins.load("algos", chosen)
-    family = recipes.family_of(env_id) if _is_registered(_bare(env_id)) else _PYTHON
+    family = environments.family_of(env_id)
     values = {"env": {"id": env_id, "family": family}, "algo": {"name": chosen}}
     address_layer = Layer("address", values)
-    layers = (family_layer(family), *_defaults(values, chosen), address_layer)
-    return Stack(f"{env_id}:{chosen}", layers)
+    below = tuple(_defaults(values, chosen))
+    return Stack(
+        name=f"{env_id}:{DEFAULTS if name == DEFAULTS else chosen}",
+        layers=(*below, family_layer(family), address_layer),
+        notes=(_without_recipe(env_id, below),),
+    )
+
+
+def _without_recipe(env_id: str, below: Sequence[Layer]) -> str:
+    """Which defaults stand in for a recipe; shown wherever such a config is."""
+    known = recipes.files()
+    why = f"{env_id} without its recipe" if env_id in known else f"no recipe for {env_id}"
+    kinds = [layer for layer in below if layer.label.startswith(_KIND)]
+    if not kinds or kinds[0].source is None:
+        return f"{why}: the algorithm's own defaults"
+    kind = kinds[0].label.removeprefix(_KIND)
+    title = kinds[0].source.data.get("title", "this kind of environment")
+    return f"{why}: defaults for {title} (kind `{kind}`)"
+
+
+def _suited(below: tuple[Layer, ...], source: recipes.Source, algo: str) -> tuple[Layer, ...]:
+    """With the defaults of its kind of environment, unless the recipe was measured without them."""
+    if recipes.is_packaged(source.path):
+        return below
+    values: dict[str, Any] = {}
+    for layer in below:
+        values = merge(values, layer.values)
+    try:
+        return (*_defaults(values, algo), *below)
+    except (UserError, ValidationError):  # the whole config has it too, and is checked with lines
+        return below
 
 
 def _defaults(values: Mapping[str, Any], algo: str) -> Iterator[Layer]:
-    """What suits the kind of environment it is; settings that the algorithm lacks are left out."""
+    """What suits the kind of environment it is; of `algo` others than PPO get the discount."""
     env = values["env"]
-    kind = recipes.family(env["family"]).data.get("defaults")
+    family = recipes.family(env["family"])
+    if protocol := family.data.get("protocol"):
+        yield Layer(f"{_FAMILY}{env['family']}", {"env": {"protocol": protocol}}, family)
+    kind = family.data.get("defaults")
     if kind is None:  # by name: environments stand above configs
         config = EnvConfig.chosen(env).from_data(env)
         kind = plugins.load("envs", "gymnasium").suited_to(config)
@@ -289,80 +328,6 @@ def _defaults(values: Mapping[str, Any], algo: str) -> Iterator[Layer]:
     source = recipes.open_source(files[kind])
     shape.check_defaults(source)
     base = source.section("base")
-    known = tree.keys(AlgoConfig.chosen({"name": algo}))
-    base["algo"] = {key: value for key, value in base.get("algo", {}).items() if key in known}
-    yield Layer(f"defaults {kind}", base, source, ("base",))
-
-
-def _split(address: str) -> tuple[str, str]:
-    """`Id:algo` or `package:Id:algo` in two; the algorithm may be left out."""
-    if _can_be_env(address):
-        return address, ""
-    env_id, _, algo = address.rpartition(":")
-    if env_id and _can_be_env(env_id):
-        return env_id, algo
-    raise UserError(unknown_address(address))
-
-
-def _can_be_env(env_id: str) -> bool:
-    """Whether Gymnasium knows the id, importing its package if one is named."""
-    package, colon, bare = env_id.rpartition(":")
-    if colon:
-        if package not in sys.modules and not plugins.findable(package):  # __main__ is not findable
-            return False
-        try:
-            importlib.import_module(package)
-        except Exception as error:  # somebody else's code: tell which and why
-            reason = f"{type(error).__name__}: {error}"
-            raise UserError(f"{package} of '{env_id}' cannot be imported: {reason}") from error
-    if _is_registered(bare) or (_register(bare) and _is_registered(bare)):
-        return True
-    return bool(colon) and bool(plugins.load("envs", _PYTHON).knows(env_id))
-
-
-def _bare(env_id: str) -> str:
-    return env_id.rpartition(":")[2]
-
-
-def _is_registered(env_id: str) -> bool:
-    import gymnasium as gym
-    from gymnasium.error import Error
-
-    try:
-        gym.spec(env_id)
-    except (Error, ImportError):
-        return False
-    return True
-
-
-def _register(env_id: str) -> bool:
-    """Let the family an id belongs to make its ids known, if it can; whether it could."""
-    register = getattr(plugins.load("envs", recipes.family_of(env_id)), "register", None)
-    if register is not None:
-        register()
-    return register is not None
-
-
-def unknown_address(address: str) -> str:
-    """The sentence for an address that names nothing."""
-    import gymnasium as gym
-
-    known = recipes.files()
-    name, _, variant = address.partition(":")
-    match = plugins.nearest(name, [*known, *gym.registry])
-    if match is None and variant and not plugins.findable(name):
-        tail = f"there is no package '{name}' to import"
-    elif match is None:
-        tail = "`spotter list` shows what there is"
-    else:
-        there = _variants_if_readable(known[match]) if match in known else []
-        best = plugins.nearest(variant, there) if variant else None
-        tail = f"did you mean '{match}{f':{best}' if best else ''}'?"
-    return f"unknown recipe or environment '{address}'; {tail}"
-
-
-def _variants_if_readable(path: Path) -> list[str]:
-    try:
-        return recipes.variants(recipes.open_source(path))
-    except UserError:
-        return []
+    if algo != DEFAULT_ALGO:  # which they are tuned for; A2C with its steps would hardly learn
+        base["algo"] = {key: base["algo"][key] for key in ("gamma",) if key in base["algo"]}
+    yield Layer(f"{_KIND}{kind}", base, source, ("base",))

@@ -1,6 +1,6 @@
 """From an address and overrides to a validated config, remembering where each value came from.
 
-family → protocol → recipe → variant → command line; no interpolation, no evaluated strings.
+kind → family → protocol → recipe → variant → command line; no interpolation, no evaluated strings.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,10 +18,11 @@ from spotter.config.layers import (
     Layer,
     family_layer,
     last_writer,
+    place_of_family,
     stack,
     with_protocol,
 )
-from spotter.config.models import Expect, RunConfig
+from spotter.config.models import EnvConfig, Expect, RunConfig
 from spotter.config.overrides import COMMAND_LINE, Override, Pairs, edit, merge, parse, written
 from spotter.types import UserError
 
@@ -57,11 +58,16 @@ def resolve(
     address: str,
     overrides: Sequence[Override] | Mapping[str, Any] = (),
     algo: str | None = None,
+    place: str = COMMAND_LINE,
 ) -> Resolved:
-    """The config an address and its overrides stand for; see layers.py for addresses."""
+    """The config an address and its overrides stand for; see layers.py for addresses.
+
+    `place` is where the overrides were written, for messages and origins.
+    """
     found = stack(address, algo)
-    edits = parse(overrides)
-    layers = with_protocol((*_of_typed_id(found.layers, _typed(edits)), _typed(edits)))
+    edits = parse(overrides, place)
+    typed = Layer(place, written(edits))
+    layers = with_protocol((*_of_typed_id(found.layers, typed), typed))
     config = validate(_merged(layers[:-1], edits), layers)
     if smaller := _within_budget(config, layers[-1]):
         layers = (*layers[:-1], smaller, layers[-1])
@@ -103,14 +109,23 @@ def _of_typed_id(layers: tuple[Layer, ...], typed: Layer) -> tuple[Layer, ...]:
     new, by_id = recipes.family_of(typed_id), recipes.family_of(str(env["id"]))
     if new in (env["family"], by_id):  # a family that was named, not found, stays
         return layers
-    own = Layer(COMMAND_LINE, {"env": {"family": new}})
-    return (family_layer(new), *layers[1:], own)
+    own = Layer(typed.label, {"env": {"family": new}})
+    place = place_of_family(layers)
+    return (*layers[:place], family_layer(new), *layers[place + 1 :], own)
 
 
-def changed(config: RunConfig, overrides: Sequence[Override] | Mapping[str, Any]) -> RunConfig:
-    """A whole config with overrides on top; a protocol among them brings its settings along."""
-    edits = parse(overrides)
-    layers: tuple[Layer, ...] = (Layer("", config.as_data()), _typed(edits))
+def changed(
+    config: RunConfig,
+    overrides: Sequence[Override] | Mapping[str, Any],
+    place: str = COMMAND_LINE,
+) -> RunConfig:
+    """A whole config with overrides on top.
+
+    A protocol among them brings its settings along, another environment its family.
+    """
+    edits = parse(overrides, place)
+    typed = Layer(place, written(edits))
+    layers: tuple[Layer, ...] = (Layer("", _with_family(config, typed)), typed)
     if tree.value_at(layers[-1].values, ("env", "protocol")) is not None:
         layers = with_protocol(layers)
     return validate(_merged(layers[:-1], edits), layers)
@@ -124,8 +139,22 @@ def _names(values: Mapping[str, Any], above: str = "") -> Iterator[str]:
             yield f"{above}{key}"
 
 
-def _typed(edits: Pairs) -> Layer:
-    return Layer(COMMAND_LINE, written(edits))
+def _with_family(config: RunConfig, typed: Layer) -> dict[str, Any]:
+    """The data of a config, for the family of the environment that is typed.
+
+    A family that was named, not found by the id, stays; settings and the protocol of one that does
+    not stay are left out.
+    """
+    data, typed_id = config.as_data(), tree.value_at(typed.values, ("env", "id"))
+    if not isinstance(typed_id, str) or tree.value_at(typed.values, ("env", "family")):
+        return data
+    new, by_id = recipes.family_of(typed_id), recipes.family_of(config.env.id)
+    if new == by_id or config.env.family != by_id:
+        return data
+    fields = EnvConfig.chosen({"family": new}).model_fields
+    known = {field.alias or name for name, field in fields.items()}
+    env = {key: value for key, value in data["env"].items() if key in known}
+    return {**data, "env": {**env, "family": new, "protocol": None}}
 
 
 def _merged(layers: Sequence[Layer], edits: Pairs) -> dict[str, Any]:
@@ -143,7 +172,8 @@ def validate(data: Mapping[str, Any], layers: Sequence[Layer] = ()) -> RunConfig
     try:
         return RunConfig.from_data(data)
     except ValidationError as error:
-        raise explain(error, RunConfig, data, lambda path: _where(layers, path)) from None
+        typed = layers[-1].label if layers else ""
+        raise explain(error, RunConfig, data, lambda path: _where(layers, path), typed) from None
 
 
 def _with_algo(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,7 +196,7 @@ def from_older(data: Mapping[str, Any]) -> dict[str, Any]:
     """A saved config with settings that are younger than it: what was done before they existed."""
     policy = data.get("policy")
     if policy is not None and not isinstance(policy, Mapping):
-        return dict(data)  # who validates it says what is wrong
+        return dict(data)  # validation reports what is wrong
     return {**data, "policy": {"engine": "torch", "join": "concat", **(policy or {})}}
 
 

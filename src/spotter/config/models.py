@@ -41,13 +41,13 @@ class WrapperConfig(Plugin):
 
 
 class SignalConfig(Plugin):
-    """One named extra reward; see envs/signals/."""
+    """One named extra reward; see envs/rewards/."""
 
     plugin_kind: ClassVar[str] = "signals"
     picked_by: ClassVar[str] = "source"
 
     name: str = Field("", description="What you call it in charts; the source if left out.")
-    source: str = Field(description="Which signal: a file in envs/signals/.")
+    source: str = Field(description="Which signal: a file in envs/rewards/.")
     weight: Schedule = Field(constant(1.0), description="What its values are multiplied by.")
 
     @model_validator(mode="before")
@@ -58,15 +58,23 @@ class SignalConfig(Plugin):
         return data
 
 
+class SinkConfig(Plugin):
+    """One more place for the numbers of a run; see sinks/trackers/."""
+
+    plugin_kind: ClassVar[str] = "sinks"
+    is_bare: ClassVar[bool] = True
+
+
 NOT_THE_GAME: Final = ("count", "backend", "workers", "threshold", "restarts", "timeout_s")
-"""What the score of a policy does not depend on: how copies are run, what counts as solved."""
+"""What the score of a policy does not depend on: how envs are run, what counts as solved."""
 
 AnyWrapper = Annotated[SerializeAsAny[WrapperConfig], picked(WrapperConfig)]
 AnySignal = Annotated[SerializeAsAny[SignalConfig], picked(SignalConfig)]
+AnySink = Annotated[SerializeAsAny[SinkConfig], picked(SinkConfig)]
 
 
 class EnvConfig(Settings):
-    """Which environment, how many copies, and what stands between it and the policy.
+    """Which environment, how many parallel envs, and what stands between them and the policy.
 
     A family may bring a `Config` made from this one, with settings of its own.
     """
@@ -76,17 +84,17 @@ class EnvConfig(Settings):
 
     id: str = Field("", description="A Gymnasium id, or package:Id to import the package first.")
     family: Annotated[str, known_to("envs", "")] = Field(
-        "", description="Which file in envs/ makes and describes it."
+        "", description="Which file in envs/families/ makes and describes it."
     )
     protocol: str | None = Field(
         None, description="A named set of game settings: a file in recipes/protocols/."
     )
     kwargs: FreeForm = Field({}, description="Arguments of the environment's constructor.")
-    count: Whole = Field(8, ge=1, description="Copies stepped together.")
+    count: Whole = Field(8, ge=1, description="Number of parallel envs.")
     backend: Literal["auto", "sync", "process", "batch", "native", "envpool"] = Field(
         "auto",
         description=(
-            "sync: one loop in this process; process: worker processes; batch: all copies in one "
+            "sync: one loop in this process; process: worker processes; batch: all envs in one "
             "computation; native: the vector environment the package brings; envpool: EnvPool."
         ),
     )
@@ -101,10 +109,10 @@ class EnvConfig(Settings):
         (), strict=False, description="Leaves of a Dict observation to leave out, such as mission."
     )
     restarts: Whole = Field(
-        3, ge=0, description="Failed copies replaced before the run gives up; 0: the first ends it."
+        3, ge=0, description="Failed envs replaced before the run stops; 0: stop at the first."
     )
     timeout_s: float | None = Field(
-        300.0, gt=0, description="A copy that is silent for so long counts as hung; null: wait on."
+        300.0, gt=0, description="An env silent for so long counts as hung; null: wait forever."
     )
     threshold: float | None = Field(
         None, description="Score that counts as solved; null: the family's own."
@@ -150,7 +158,7 @@ AnyEnv = Annotated[SerializeAsAny[EnvConfig], WrapValidator(_of_family)]
 
 
 class RewardConfig(Settings):
-    """What the learner is paid: weight · env reward + weighted signals, then scale, clip."""
+    """The learner's reward: weight · env reward + weighted signals, then scale, clip."""
 
     weight: Schedule = Field(constant(1.0), description="Weight of the environment's own reward.")
     signals: tuple[AnySignal, ...] = Field(
@@ -187,8 +195,8 @@ class AlgoConfig(Plugin):
     """What every algorithm has; the rest is in algos/<name>.py."""
 
     plugin_kind: ClassVar[str] = "algos"
-    rests: ClassVar[bool] = False
-    """Whether copies wait for each other, as where whole episodes are collected."""
+    needs_whole_episodes: ClassVar[bool] = False
+    """Whether envs wait for each other, as where whole episodes are collected."""
 
     @property
     def baseline_used(self) -> Literal["value", "mean", "none"]:
@@ -201,12 +209,12 @@ class AlgoConfig(Plugin):
         return "to_go"
 
     @property
-    def ahead(self) -> bool:
+    def overlaps(self) -> bool:
         """Whether the next rollout is collected while the last is learnt from."""
         return False
 
     def at(self, progress: Progress) -> dict[str, float]:
-        """Scheduled settings by name, as an update at that moment uses them."""
+        """Scheduled settings by name, as an update at that point uses them."""
         return {name: schedule.at(progress) for name, schedule in scheduled(self)}
 
     lr: Annotated[Schedule, within(0)] = Field(constant(3e-4), description="Learning rate.")
@@ -247,6 +255,9 @@ class RunConfig(Settings):
     video: VideoConfig = VideoConfig()
     alerts: AlertsConfig = AlertsConfig()
     plateau: PlateauConfig | None = None
+    sinks: tuple[AnySink, ...] = Field(
+        (), strict=False, description="Where else numbers go, such as [tensorboard]."
+    )
     seed: Whole = Field(1, ge=0, lt=2**31, description="Of everything random in the run.")
     device: Literal["auto", "cpu", "cuda", "mps"] = Field(
         "auto", description="Where torch computes; auto: a GPU for images, else the CPU."
@@ -300,7 +311,7 @@ class RunConfig(Settings):
 
 
 class Expect(Settings):
-    """What a recipe promises; checked by `make learn`."""
+    """The expected score of a recipe; checked by `make learn`."""
 
     score: float = Field(description="The mean score that every seed reaches.")
     env_steps: Whole = Field(ge=1, description="By when, at the latest.")

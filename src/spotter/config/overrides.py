@@ -50,14 +50,17 @@ Override = str | Mapping[str, Any]
 """`"algo.lr=3e-4"`, `{"algo.lr": 3e-4}` or `{"algo": {"lr": 3e-4}}`."""
 
 
-def parse(overrides: Sequence[Override] | Mapping[str, Any]) -> Pairs:
-    """`algo.lr=3e-4` → (("algo", "lr"), 0.0003); values are YAML, never evaluated."""
+def parse(overrides: Sequence[Override] | Mapping[str, Any], place: str = COMMAND_LINE) -> Pairs:
+    """`algo.lr=3e-4` → (("algo", "lr"), 0.0003); values are YAML, never evaluated.
+
+    `place` is where they were written, for messages.
+    """
     pairs: Pairs = []
     for override in (overrides,) if isinstance(overrides, Mapping) else overrides:
         if isinstance(override, str):
-            pairs.append(_parse_one(override))
+            pairs.append(_parse_one(override, place))
         else:
-            pairs += [(_path(key, key), value) for key, value in override.items()]
+            pairs += [(_path(key, key, place), value) for key, value in override.items()]
     return pairs
 
 
@@ -69,25 +72,23 @@ def written(pairs: Pairs) -> dict[str, Any]:
     return found
 
 
-def _parse_one(text: str) -> tuple[tuple[str, ...], Any]:
+def _parse_one(text: str, place: str) -> tuple[tuple[str, ...], Any]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise UserError(
-            f"{COMMAND_LINE}: '{text}' is not an override; write key=value, e.g. {_EXAMPLE}"
-        )
-    path = _path(key.strip(), text)
-    parsed = recipes.plain(recipes.parse(value, f"{COMMAND_LINE}: {key.strip()}", lines=False))
+        raise UserError(f"{place}: '{text}' is not an override; write key=value, e.g. {_EXAMPLE}")
+    path = _path(key.strip(), text, place)
+    parsed = recipes.plain(recipes.parse(value, f"{place}: {key.strip()}", lines=False))
     if parsed is None and value.strip() not in _NULLS:
         raise UserError(
-            f"{COMMAND_LINE}: '{text}' has no value; write {key.strip()}=null to switch it off"
+            f"{place}: '{text}' has no value; write {key.strip()}=null to switch it off"
         )
     return path, parsed
 
 
-def _path(key: str, text: str) -> tuple[str, ...]:
+def _path(key: str, text: str, place: str) -> tuple[str, ...]:
     path = tuple(key.split("."))
     if not all(path) or any(part != part.strip() for part in path):
         raise UserError(
-            f"{COMMAND_LINE}: '{text}' is not an override; write section.key=value, e.g. {_EXAMPLE}"
+            f"{place}: '{text}' is not an override; write section.key=value, e.g. {_EXAMPLE}"
         )
     return path

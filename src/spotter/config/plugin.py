@@ -41,7 +41,7 @@ def _is_secret(key: str) -> bool:
 
 
 FreeForm = Annotated[dict[str, Any], BeforeValidator(_refuse_secrets)]
-"""Arguments handed on to somebody else's constructor, unchecked but for secrets."""
+"""Arguments passed on to a third-party constructor, checked for secrets only."""
 
 
 class Plugin(Settings):
@@ -49,6 +49,8 @@ class Plugin(Settings):
 
     plugin_kind: ClassVar[str] = ""
     picked_by: ClassVar[str] = "name"
+    is_bare: ClassVar[bool] = False
+    """Whether a file may do without settings: no `Config`, and its name stands for the section."""
 
     name: str
 
@@ -66,6 +68,9 @@ class Plugin(Settings):
             raise UserError(f"needs `{key}`; {hint}")
         if not isinstance(name, str):
             raise UserError(f"needs text as `{key}`, got {shown(name)}; {cls._known()}")
+        known = plugins.exists(cls.plugin_kind, name)
+        if cls.is_bare and known and not plugins.offers(cls.plugin_kind, name, "Config"):
+            return cls
         config = getattr(plugins.load(cls.plugin_kind, name), "Config", None)
         if not (isinstance(config, type) and issubclass(config, cls)):
             raise UserError(f"names {name}, which has no Config made from {cls.__name__}")
@@ -82,7 +87,9 @@ def picked(base: type[Plugin]) -> WrapValidator:
     def validate(data: Any, handler: ValidatorFunctionWrapHandler) -> Any:
         if isinstance(data, Plugin):
             return handler(data)
-        # a UserError is a ValueError, so pydantic adds the path and carries on
+        if isinstance(data, str) and base.is_bare:
+            data = {base.picked_by: data}
+        # a UserError is a ValueError, so pydantic adds the path and continues
         return base.chosen(data).from_data(data)
 
     return WrapValidator(validate)

@@ -1,18 +1,45 @@
 """The network's settings."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import (
+    Field,
+    SerializeAsAny,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
 from spotter.config.base import Settings, Whole
-from spotter.config.plugin import known_to
+from spotter.config.plugin import Plugin
+
+AUTO: Final = "auto"
+
+
+class EncoderConfig(Plugin):
+    """An image encoder with settings of its own; see policy/encoders/."""
+
+    plugin_kind: ClassVar[str] = "nets"
+    is_bare: ClassVar[bool] = True
+
+
+def _named(data: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """A name stays one, once it is known; a map is validated by the encoder it names."""
+    if data == AUTO or isinstance(data, EncoderConfig):
+        return handler(data)
+    section = {EncoderConfig.picked_by: data} if isinstance(data, str) else data
+    found = EncoderConfig.chosen(section).from_data(section)
+    return data if isinstance(data, str) else found
+
+
+AnyEncoder = Annotated[str | SerializeAsAny[EncoderConfig], WrapValidator(_named)]
 
 
 class PolicyConfig(Settings):
     """The network: encoder per observation leaf, trunk, heads."""
 
-    encoder: Annotated[str, known_to("nets", "auto")] = Field(
-        "auto", description="For images; auto picks by size. A file in nets/."
+    encoder: AnyEncoder = Field(
+        AUTO, description="For images; auto picks by size. A name, or a map with its settings."
     )
     hidden: tuple[Whole, ...] | None = Field(
         None, strict=False, description="Trunk layer widths; null: [64, 64], or [512] for images."
@@ -44,7 +71,7 @@ class PolicyConfig(Settings):
     engine: Literal["auto", "numpy", "torch"] = Field(
         "auto",
         description=(
-            "Who computes it: torch, or for small networks on the CPU NumPy with gradients derived "
+            "Compute backend: torch, or for small networks on the CPU NumPy with gradients derived "
             "by hand, which is several times faster and equal up to rounding."
         ),
     )

@@ -27,16 +27,16 @@ from ruamel.yaml.comments import CommentedMap, TaggedScalar
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
-from spotter.plugins import did_you_mean
+from spotter import plugins
 from spotter.types import UserError
 
 PACKAGED: Final = Path(__file__).parent.parent / "recipes"
 LOCAL: Final = Path("recipes")
 SUFFIXES: Final = (".yaml", ".yml")
 TOP_KEYS: Final = ("family", "description", "base", "variants")
-FAMILY_KEYS: Final = ("description", "matches", "defaults", "base")
+FAMILY_KEYS: Final = ("description", "matches", "defaults", "protocol", "base")
 PROTOCOL_KEYS: Final = ("description", "family", "base")
-DEFAULTS_KEYS: Final = ("description", "base")
+DEFAULTS_KEYS: Final = ("title", "description", "base")
 VARIANT_EXTRAS: Final = ("description", "expect")
 
 Kind = Literal["recipe", "family", "protocol", "defaults"]
@@ -215,7 +215,7 @@ def of_package_id(address: str) -> tuple[str, str]:
     ids = {}
     for name, path in files().items():
         if path.is_relative_to(LOCAL):
-            with suppress(UserError):  # who uses that file is told what is wrong with it
+            with suppress(UserError):  # using that file reports what is wrong with it
                 ids[str(open_source(path).section("base", "env").get("id"))] = name
     before, _, variant = address.rpartition(":")
     if address in ids:
@@ -263,14 +263,20 @@ def open_source(path: Path) -> Source:
 
 
 def family(name: str) -> Source:
+    """The settings of a family; one of your own may be a module alone, without a file of them."""
     known = family_files()
+    if name not in known and plugins.exists("envs", name):
+        return Source(Path(f"{name}.py"), CommentedMap())
     if name not in known:
-        raise UserError(f"unknown environment family '{name}'{did_you_mean(name, known)}")
+        raise UserError(f"unknown environment family '{name}'{plugins.did_you_mean(name, known)}")
     return open_source(known[name])
 
 
 def family_of(env_id: str) -> str:
-    """The family whose `matches` patterns cover an id; `gymnasium` takes all the others."""
+    """The family whose `matches` patterns cover an id; `gymnasium` takes all the others.
+
+    `module:Name` without a version is a class, read from its name alone: nothing is imported here.
+    """
     bare = env_id.rsplit(":", 1)[-1]
     for name, path in family_files().items():
         patterns = open_source(path).data.get("matches")
@@ -278,7 +284,7 @@ def family_of(env_id: str) -> str:
             fnmatch.fnmatchcase(bare, str(pattern)) for pattern in patterns
         ):
             return name
-    return "gymnasium"
+    return "python" if ":" in env_id and bare.isidentifier() else "gymnasium"
 
 
 def variants(source: Source) -> list[str]:

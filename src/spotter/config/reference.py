@@ -21,9 +21,11 @@ from spotter.config.models import (
     Expect,
     RunConfig,
     SignalConfig,
+    SinkConfig,
     WrapperConfig,
 )
 from spotter.config.plugin import Plugin
+from spotter.config.policy import EncoderConfig
 from spotter.config.watching import PlateauAction, PlateauConfig
 from spotter.schedules import Schedule
 
@@ -82,7 +84,7 @@ def entries() -> list[Entry]:
 def _entries() -> Iterator[Entry]:
     for key, info in RunConfig.model_fields.items():
         model = tree.child(RunConfig, key)
-        if model is None:
+        if model is None or tree.is_list(RunConfig, key):
             yield _entry(key, key, info, "run")
         elif model not in (AlgoConfig, PlateauConfig):
             yield from _of_model(model, f"{key}.", key)
@@ -94,7 +96,13 @@ def _entries() -> Iterator[Entry]:
         own = EnvConfig.chosen({"family": name})
         if own is not EnvConfig:
             yield from _of_model(own, "env.", f"env: {name}", without=EnvConfig)
-    for kind, base in (("wrappers", WrapperConfig), ("signals", SignalConfig)):
+    others: dict[str, type[Plugin]] = {
+        "wrappers": WrapperConfig,
+        "signals": SignalConfig,
+        "nets": EncoderConfig,
+        "sinks": SinkConfig,
+    }
+    for kind, base in others.items():
         yield from _of_model(base, f"{kind}[].", kind)
         for name in plugins.names(kind):
             config = _config(kind, name, base)

@@ -16,9 +16,11 @@ from spotter.config.models import (
     RewardConfig,
     RunConfig,
     SignalConfig,
+    SinkConfig,
     WrapperConfig,
 )
 from spotter.config.plugin import Plugin
+from spotter.config.policy import AUTO, EncoderConfig, PolicyConfig
 
 Schema = dict[str, Any]
 
@@ -52,7 +54,10 @@ def recipe_schema() -> Schema:
     own = [env for env in families.values() if env != _COMMON]
     run["properties"]["env"] = {"anyOf": [_COMMON, *own]}
     defs[RewardConfig.__name__]["properties"]["signals"]["items"] = _by_name(SignalConfig, defs)
-    for replaced in (AlgoConfig, WrapperConfig, SignalConfig):
+    run["properties"]["sinks"]["items"] = _bare_or_by_name(SinkConfig, defs)
+    encoder = defs[PolicyConfig.__name__]["properties"]["encoder"]
+    encoder["anyOf"] = [{"const": AUTO}, *_bare_or_by_name(EncoderConfig, defs)["anyOf"]]
+    for replaced in (AlgoConfig, WrapperConfig, SignalConfig, SinkConfig, EncoderConfig):
         del defs[replaced.__name__]
     variant = _variant(run, defs)
     return {
@@ -120,7 +125,8 @@ def _by_name(base: type[Plugin], defs: Schema, partial: bool = False) -> Schema:
     """A section whose keys depend on the plug-in it names.
 
     Without a name the keys of any plug-in are fine where `partial`: the name may stand in another
-    layer. A dotted name is somebody else's plug-in, of which nothing is known here.
+    layer. A dotted name is a third-party plug-in, of which nothing is known here; one without a dot
+    is taken for a misspelling.
     """
     kind, key = base.plugin_kind, base.picked_by
     names = plugins.names(kind)
@@ -135,16 +141,21 @@ def _by_name(base: type[Plugin], defs: Schema, partial: bool = False) -> Schema:
         {"if": {"properties": {key: {"const": name}}, "required": [key]}, "then": reference[name]}
         for name in names
     ]
-    folder = plugins.PACKAGES[kind].removeprefix("spotter.").replace(".", "/")
     known = {
         "anyOf": [{"enum": names}, {"type": "string", "pattern": r"\."}],
-        "description": f"A file in {folder}/, or package.module.",
+        "description": f"A file in {plugins.KINDS[kind].folder}/, or package.module.",
     }
     section: Schema = {"type": "object", "properties": {key: known}, "allOf": picked}
     if not partial:
         return section | {"required": [key]}
     unnamed = {"if": {"not": {"required": [key]}}, "then": {"anyOf": list(reference.values())}}
     return section | {"allOf": [*picked, unnamed]}
+
+
+def _bare_or_by_name(base: type[Plugin], defs: Schema) -> Schema:
+    """The same, or a name alone."""
+    section = _by_name(base, defs)
+    return {"anyOf": [section["properties"][base.picked_by], section]}
 
 
 def _tidied(node: Any) -> Any:

@@ -13,7 +13,7 @@ from spotter.config.models import NOT_THE_GAME, RunConfig
 from spotter.config.words import shown
 from spotter.types import UserError
 
-# What a protocol leaves open: which game it is, and how its copies are run.
+# What a protocol leaves open: which game it is, and how its envs are run.
 _NOT_OF_A_PROTOCOL: Final = ("id", "family", "protocol", *NOT_THE_GAME)
 
 
@@ -58,6 +58,7 @@ def family_problems(source: recipes.Source) -> Iterator[str]:
     yield from _top(source, recipes.FAMILY_KEYS)
     yield from _sections(source, ("base",))
     yield from _text(source, "defaults")
+    yield from _text(source, "protocol")
     patterns = source.data.get("matches", [])
     if not (isinstance(patterns, list) and all(isinstance(p, str) for p in patterns)):
         wish = "matches should be a list of patterns such as [CartPole-v*]"
@@ -66,6 +67,7 @@ def family_problems(source: recipes.Source) -> Iterator[str]:
 
 def defaults_problems(source: recipes.Source) -> Iterator[str]:
     yield from _top(source, recipes.DEFAULTS_KEYS)
+    yield from _text(source, "title")
     yield from _sections(source, ("base",))
 
 

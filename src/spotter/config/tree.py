@@ -33,6 +33,8 @@ def child(model: Model | None, key: str | int, data: Any = None) -> Model | None
         found = _model_in(fields[key].annotation) if key in fields else None
     if found is not None and issubclass(found, Plugin | EnvConfig) and isinstance(data, Mapping):
         return _chosen(found, data)
+    if found is not None and issubclass(found, Plugin) and found.is_bare:
+        return found if isinstance(data, list | tuple) else None  # else a name: no section
     return found
 
 
@@ -74,13 +76,14 @@ def paths(model: Model, data: Any, prefix: str = "") -> Iterator[str]:
     for key in keys(model):
         inner = value_at(data, (key,))
         section = child(model, key, inner)
-        if section is None or issubclass(section, Schedule) or _is_list(model, key):
+        if section is None or issubclass(section, Schedule) or is_list(model, key):
             yield f"{prefix}{key}"
         else:
             yield from paths(section, inner, f"{prefix}{key}.")
 
 
-def _is_list(model: Model, key: str) -> bool:
+def is_list(model: Model, key: str) -> bool:
+    """Whether a setting holds several sections."""
     annotation = next(
         info.annotation for name, info in model.model_fields.items() if key in (name, info.alias)
     )

@@ -7,8 +7,9 @@ from pydantic import Field, model_validator
 from spotter.config.base import Settings, Whole
 
 FEWEST_EPISODES: Final = 5
-MOST_EPISODES: Final = 20
-"""Of an evaluation whose number of episodes is left to `auto`."""
+FIRST_EPISODES: Final = 20
+MOST_EPISODES: Final = 100
+"""Of an evaluation whose number of episodes is left to `auto`: at least, at first, at most."""
 
 
 class EvalConfig(Settings):
@@ -25,7 +26,7 @@ class EvalConfig(Settings):
         description="None before the training score has reached this fraction of the threshold.",
     )
     episodes: Annotated[Whole, Field(ge=1)] | Literal["auto"] = Field(
-        "auto", description="Of one evaluation; auto: 5 to 20, as their length and share allow."
+        "auto", description="Of one evaluation; auto: 5 to 100, as their length and share allow."
     )
     env_steps: Whole | None = Field(
         None, ge=1, description="Instead of episodes: as many as take about so many env steps."
@@ -46,8 +47,8 @@ class EvalConfig(Settings):
 
     @property
     def most_episodes(self) -> int:
-        """That one evaluation may play."""
-        return MOST_EPISODES if self.episodes == "auto" else self.episodes
+        """That one evaluation may play at first."""
+        return FIRST_EPISODES if self.episodes == "auto" else self.episodes
 
     @model_validator(mode="after")
     def _one_size(self) -> Self:

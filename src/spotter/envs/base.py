@@ -1,6 +1,6 @@
 """The family protocol: one file per family of environments.
 
-A family module has two functions. `make` builds one bare copy (no wrappers, no rendering unless
+A family module has two functions. `make` builds one bare env (no wrappers, no rendering unless
 asked); `describe` says what Gymnasium does not: names, score range, solved threshold, keys.
 """
 
@@ -19,7 +19,7 @@ Env = gym.Env[Any, Any]
 
 
 class Family(Protocol):
-    """What `envs/<family>.py` offers."""
+    """What `envs/families/<family>.py` offers."""
 
     def make(self, env: EnvConfig, render: bool = False) -> Env: ...
 
@@ -71,7 +71,7 @@ def episode_limit(env: EnvConfig) -> int | None:
 
 
 def registered_info(env: EnvConfig) -> EnvInfo:
-    """All that can be said about an environment nobody described."""
+    """All that is known about an environment without a description."""
     try:
         return EnvInfo(threshold=registered_spec(env).reward_threshold)
     except (Error, ImportError):

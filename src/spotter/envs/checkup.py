@@ -1,8 +1,9 @@
-"""What a file in envs/ promises about an environment, checked against the environment itself.
+"""What a file in envs/families/ declares about an environment, checked against the environment
+itself.
 
-`check_family` and its parts raise `Broken`, one sentence per promise; `spotter.testing.families`
+`check_family` and its parts raise `Broken`, one sentence per violation; `spotter.testing.families`
 offers them to test suites. `examine` looks at one environment as training builds it and says what
-it found, for `spotter doctor`. Copies are made one after another, never two at a time: some
+it found, for `spotter doctor`. Envs are made one after another, never two at a time: some
 emulators allow one per process.
 """
 
@@ -16,7 +17,7 @@ from gymnasium import spaces as gs
 
 from spotter.config import EnvConfig
 from spotter.envs.base import Env, family
-from spotter.envs.make import Recipe
+from spotter.envs.make import EnvBuilder
 from spotter.envs.spaces import describe as describe_spaces
 from spotter.types import EnvInfo, Spaces
 
@@ -26,12 +27,12 @@ _FINALS: Final = {"final_obs", "final_observation"}
 
 
 class Broken(AssertionError):  # noqa: N818 - what an environment does wrong, not we
-    """A promise that an environment does not keep, as one sentence."""
+    """A requirement that an environment violates, as one sentence."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """What a copy showed and paid, from its reset on."""
+    """Observations and rewards of an env, from its reset on."""
 
     shown: tuple[Any, ...]
     paid: tuple[tuple[float, bool, bool], ...]
@@ -64,14 +65,14 @@ class End:
 
 
 def check_family(env: EnvConfig, steps: int = 20) -> None:
-    """Every check but the one of the picture, which needs what drawing needs."""
+    """Every check except that of rendering, which needs more dependencies."""
     check_plays(env, steps)
     check_repeats(env, steps)
     check_description(env)
 
 
 def check_plays(env: EnvConfig, steps: int = 20) -> None:
-    """A copy can be made, understood, reset and stepped, and stays inside its spaces."""
+    """An env can be made, read, reset and stepped, and stays inside its spaces."""
     game = family(env).make(env)
     try:
         describe_spaces(game.observation_space, game.action_space)
@@ -81,7 +82,7 @@ def check_plays(env: EnvConfig, steps: int = 20) -> None:
 
 
 def check_repeats(env: EnvConfig, steps: int = 20) -> None:
-    """One seed and the same actions give the same game: in a used copy, and in a fresh one."""
+    """One seed and the same actions give the same game: in a used env, and in a fresh one."""
     problem = _repetition(lambda: family(env).make(env), env.id, steps)
     _expect(not problem, problem)
 
@@ -100,7 +101,7 @@ def _repetition(make: Make, name: str, steps: int) -> str:
     finally:
         fresh.close()
     if not first.equals(other):
-        return f"two copies of {name} differ under one seed"
+        return f"two instances of {name} differ under one seed"
     return "" if first.equals(again) else f"{name} does not repeat itself when reset with its seed"
 
 
@@ -217,7 +218,7 @@ def _numbers(space: gs.Space[Any]) -> int:
 
 
 def check_picture(env: EnvConfig) -> None:
-    """`make(render=True)` draws an RGB picture after a step."""
+    """`make(render=True)` draws an RGB image after a step."""
     game = family(env).make(env, render=True)
     try:
         game.reset(seed=0)
@@ -252,7 +253,7 @@ def examine(env: EnvConfig, steps: int = 100) -> Examined:
     """Play a few games; a contract that is not kept is `Broken`."""
 
     def make() -> Env:
-        return Recipe(env).build().env
+        return EnvBuilder(env).build().env
 
     game = make()
     try:

@@ -25,7 +25,7 @@ _UNPACKS: Final = tuple(
     str(place)
     for place in (
         *(_GYMNASIUM / name for name in ("core.py", "wrappers")),
-        *(_SPOTTER / name for name in ("envs/meter.py", "envs/contract.py", "traces", "video")),
+        *(_SPOTTER / name for name in ("envs/meter.py", "envs/contract.py", "episodes", "video")),
     )
 )
 """Files that take apart what an environment returned."""

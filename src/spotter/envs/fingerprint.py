@@ -1,6 +1,6 @@
 """What a score was played for: every setting that decides its meaning, and a short hash of them.
 
-Scores compare where fingerprints are equal. How copies are run, what counts as solved and versions
+Scores compare where fingerprints are equal. How envs are run, what counts as solved and versions
 of packages are no part of it; `game` is what a score depends on, `training` what only the learner
 sees (clipped rewards, lost lives as ends, train-only wrappers) and protocols fix as well.
 """

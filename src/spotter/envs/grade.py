@@ -1,7 +1,7 @@
 """Whether an environment can be brought back to where it was: not argued but tried.
 
-One copy plays, and what it takes to bring it back is written down as a checkpoint would; a second,
-fresh copy must then see, bit for bit, what the first one sees from there on.
+One env plays, and its state is recorded as in a checkpoint; a second,
+fresh env must then see, bit for bit, what the first one sees from there on.
 """
 
 import json
@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spotter import packing
-from spotter.envs.slices import Bools, Buffers, Copy
-from spotter.envs.vector import SyncVector
-from spotter.types import ActionSpec, Tape
+from spotter.envs.backends.local import LocalVector
+from spotter.envs.backends.slices import Bools, Buffers, EnvInstance
+from spotter.types import ActionSpec, ReplayLog
 
 _WARM_UP: Final = 100  # steps in which an episode's end is hoped for
 _MIDDLES: Final = (60, 25)
@@ -35,8 +35,8 @@ class Grade:
     why: str
 
 
-def try_out(build: Callable[[], Copy], name: str) -> Grade:
-    """Resume grade of copies built this way."""
+def try_out(build: Callable[[], EnvInstance], name: str) -> Grade:
+    """Resume grade of envs built this way."""
     try:
         trials = [_trial(build, name, *how) for how in zip(_SEEDS, _MIDDLES, strict=True)]
     except Exception as error:  # it will show again, and better, when it matters
@@ -45,36 +45,36 @@ def try_out(build: Callable[[], Copy], name: str) -> Grade:
     return next((trial for trial in trials if trial.grade != "exact"), trials[0])
 
 
-def _trial(build: Callable[[], Copy], name: str, seed: int, middle: int) -> Grade:
+def _trial(build: Callable[[], EnvInstance], name: str, seed: int, middle: int) -> Grade:
     draw = np.random.default_rng(seed)
-    with SyncVector(build, 1) as first, SyncVector(build, 1) as second:
-        tape = _taped(first, draw, seed, middle)
+    with LocalVector(build, 1) as first, LocalVector(build, 1) as second:
+        replay_log = _logged(first, draw, seed, middle)
         second.reset([_OTHER_SEED])
-        if not second.play([_written_and_read(tape)])[0]:
-            return _boundary(f"a fresh copy of {name} could not replay {_steps(tape)}")
-        if not _equal(_standing(first.buffers), _standing(second.buffers)):
-            return _boundary(f"replaying {_steps(tape)} of {name} gave another observation")
-        return _compare(first, second, draw, name, tape)
+        if not second.replay([_written_and_read(replay_log)])[0]:
+            return _boundary(f"a fresh {name} could not replay {_steps(replay_log)}")
+        if not _equal(_inference(first.buffers), _inference(second.buffers)):
+            return _boundary(f"replaying {_steps(replay_log)} of {name} gave another observation")
+        return _compare(first, second, draw, name, replay_log)
 
 
 def _boundary(why: str) -> Grade:
     return Grade("episode boundary", why)
 
 
-def _steps(tape: Tape) -> str:
-    return f"{len(tape.actions)} step{'' if len(tape.actions) == 1 else 's'}"
+def _steps(replay_log: ReplayLog) -> str:
+    return f"{len(replay_log.actions)} step{'' if len(replay_log.actions) == 1 else 's'}"
 
 
-def _taped(vector: SyncVector, draw: np.random.Generator, seed: int, middle: int) -> Tape:
+def _logged(vector: LocalVector, draw: np.random.Generator, seed: int, middle: int) -> ReplayLog:
     """Somewhere within an episode that is not the first, so that random streams matter."""
     vector.reset([seed])
     for _ in _patiently(_WARM_UP):
         if vector.step(_action(vector, draw)):
             break
-    vector.begin_anew()
+    vector.begin_again()
     for _ in _patiently(middle):
         vector.step(_action(vector, draw))
-    return vector.tapes()[0]
+    return vector.replay_logs()[0]
 
 
 def _patiently(steps: int) -> Iterator[int]:
@@ -85,16 +85,24 @@ def _patiently(steps: int) -> Iterator[int]:
             return
 
 
-def _written_and_read(tape: Tape) -> Tape:
-    """What is left of a tape after a checkpoint."""
-    fields = {"start": tape.start, "seed": tape.seed, "actions": np.array(tape.actions)}
+def _written_and_read(replay_log: ReplayLog) -> ReplayLog:
+    """What is left of a replay log after a checkpoint."""
+    fields = {
+        "start": replay_log.start,
+        "seed": replay_log.seed,
+        "actions": np.array(replay_log.actions),
+    }
     data, arrays = packing.pack(fields)
     read = packing.unpack(json.loads(json.dumps(data)), arrays)
-    return Tape(read["start"], read["seed"], tuple(read["actions"]))
+    return ReplayLog(read["start"], read["seed"], tuple(read["actions"]))
 
 
 def _compare(
-    first: SyncVector, second: SyncVector, draw: np.random.Generator, name: str, tape: Tape
+    first: LocalVector,
+    second: LocalVector,
+    draw: np.random.Generator,
+    name: str,
+    replay_log: ReplayLog,
 ) -> Grade:
     for step in _patiently(_COMPARED):
         action = _action(first, draw)
@@ -102,14 +110,14 @@ def _compare(
         same_episodes = second.step(action) == episodes
         if not same_episodes or not _equal(_moved(first.buffers), _moved(second.buffers)):
             return _boundary(
-                f"after replaying {_steps(tape)}, a fresh copy of {name} went another way "
+                f"after replaying {_steps(replay_log)}, a fresh {name} diverged "
                 f"{step + 1} step{'s' * (step > 0)} later"
             )
-    return Grade("exact", f"a fresh copy of {name} replayed {_steps(tape)} to the same observation")
+    return Grade("exact", f"a fresh {name} replayed {_steps(replay_log)} to the same observation")
 
 
-def _standing(buffers: Buffers) -> list[npt.NDArray[Any]]:
-    """What a copy shows before its next step."""
+def _inference(buffers: Buffers) -> list[npt.NDArray[Any]]:
+    """What an env shows before its next step."""
     there = [*buffers.obs.values(), buffers.signals_start]
     return there if buffers.mask is None else [*there, buffers.mask]
 
@@ -118,7 +126,7 @@ def _moved(buffers: Buffers) -> list[npt.NDArray[Any]]:
     """What a step brought, and what is shown after it."""
     ended = buffers.terminated | buffers.truncated
     return [
-        *_standing(buffers),
+        *_inference(buffers),
         *(leaf[ended] for leaf in buffers.final_obs.values()),
         *(buffers.reward, buffers.terminated, buffers.truncated, buffers.lost, buffers.signals),
     ]
@@ -128,7 +136,7 @@ def _equal(a: list[npt.NDArray[Any]], b: list[npt.NDArray[Any]]) -> bool:
     return all(x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))
 
 
-def _action(vector: SyncVector, draw: np.random.Generator) -> npt.NDArray[Any]:
+def _action(vector: LocalVector, draw: np.random.Generator) -> npt.NDArray[Any]:
     mask = vector.buffers.mask
     return random_action(vector.spaces.action, draw, None if mask is None else mask[0])[None]
 

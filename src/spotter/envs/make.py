@@ -1,9 +1,10 @@
-"""From an `EnvConfig` to stepping copies: the wrapper stack, and the back-end that runs it."""
+"""From an `EnvConfig` to stepping envs: the wrapper stack, and the back-end that runs it."""
 
 import multiprocessing
 import random
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -13,41 +14,46 @@ import numpy as np
 from gymnasium.error import Error
 from gymnasium.wrappers import TimeLimit
 
-from spotter import interrupts, machine, plugins
+from spotter import plugins
 from spotter.config import EnvConfig, RewardConfig, SignalConfig
-from spotter.envs import contract, native, pool, python
+from spotter.envs import contract
+from spotter.envs.backends import native, pool
+from spotter.envs.backends.batch import vector as batch
+from spotter.envs.backends.layout import Layout
+from spotter.envs.backends.local import LocalVector
+from spotter.envs.backends.process import ProcessVector
+from spotter.envs.backends.slices import EnvInstance
+from spotter.envs.backends.vector import VectorEnv
 from spotter.envs.base import Env, family, registered_spec
-from spotter.envs.batch import vector as batch
-from spotter.envs.doom import threads
 from spotter.envs.drop import Drop
+from spotter.envs.families import python
+from spotter.envs.games.doom import threads
 from spotter.envs.grade import Grade, random_action, try_out
 from spotter.envs.meter import Meter
-from spotter.envs.process import ProcessVector
-from spotter.envs.slices import Copy
-from spotter.envs.vector import SyncVector, VectorEnv
 from spotter.envs.wrappers.life_loss import LifeLoss
+from spotter.system import interrupts, machine
 
 _TRIAL_STEPS: Final = 64
 _COMPARED_STEPS: Final = 160  # enough for an episode of most games to end
 _TRIAL_SEED: Final = 0
 _PATIENCE_S: Final = 0.2
 _agreements: Final[dict[str, bool]] = {}
-_TALKING_S: Final = 600e-6  # what a step of all copies loses by telling workers and waiting
-_FROM_COUNT: Final = 32  # copies; fewer are better stepped together
+_TALKING_S: Final = 600e-6  # what a step of all envs loses by sending to workers and waiting
+_FROM_COUNT: Final = 32  # envs; fewer are better stepped together
 UNLIMITED_CUT: Final = 10_000
 """Decisions after which evaluation cuts an episode that nothing else would ever end."""
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """All that is needed to build a copy, in any process."""
+class EnvBuilder:
+    """All that is needed to build an env, in any process."""
 
     env: EnvConfig
     signals: tuple[SignalConfig, ...] = ()
     training: bool = True
     render: bool = False
 
-    def build(self) -> Copy:
+    def build(self) -> EnvInstance:
         """Bare environment, meter and signals, then wrappers from the innermost outwards."""
         interrupts.check()
         env = self.env if self.training else self.env.as_played()
@@ -62,7 +68,13 @@ class Recipe:
             stack = LifeLoss(stack)
         if not self.training and not _has_time_limit(meter):
             stack = TimeLimit(stack, max_episode_steps=UNLIMITED_CUT)
-        return Copy(stack, meter, use_mask=env.mask)
+        return EnvInstance(stack, meter, use_mask=env.mask)
+
+
+def layout_of(env: EnvConfig, reward: RewardConfig) -> Layout:
+    """What training envs look like, from one that is made for it and closed."""
+    with closing(EnvBuilder(env, reward.signals).build()) as instance:
+        return Layout.of(instance)
 
 
 def _has_time_limit(env: Env) -> bool:
@@ -70,7 +82,7 @@ def _has_time_limit(env: Env) -> bool:
 
 
 class Backend(NamedTuple):
-    """Who steps the copies, and why."""
+    """Which back-end steps the envs, and why."""
 
     name: str
     why: str
@@ -81,31 +93,31 @@ def choose_backend(
     reward: RewardConfig | None = None,
     *,
     count: int | None = None,
-    rests: bool = False,
+    needs_whole_episodes: bool = False,
 ) -> Backend:
     """What `backend: auto` means here: the fastest of those that change no number.
 
-    `rests`: copies will have to wait for each other. EnvPool has its own versions of the games and
-    cannot be resumed exactly, so it is only used when asked for.
+    `needs_whole_episodes`: envs will have to wait for each other. EnvPool has its own versions of
+    the games and cannot be resumed exactly, so it is only used when asked for.
     """
-    # Scores are what Gymnasium's own environments pay, whatever trained the policy.
+    # Scores are rewards of Gymnasium's own environments, whatever trained the policy.
     foreign = reward is None and env.backend in ("envpool", "native")
     if env.backend != "auto" and not foreign:
         return Backend(env.backend, "as configured")
     count = count or env.count
     if count > 1 and not batch.reason_against(env, reward):
         if _batch_agrees(env):
-            return Backend("batch", "one computation for all copies, equal to single ones")
+            return Backend("batch", "one computation for all envs, equal to single ones")
         return Backend("sync", "what batch computes is not what this Gymnasium does")
     if count > 1 and not threads.reason_against(env, reward):
         return Backend("native", "games in processes of their own, a thread per core for them")
-    if reward is not None and not rests and not native.reason_against(env, reward):
+    if reward is not None and not needs_whole_episodes and not native.reason_against(env, reward):
         return Backend("native", "the emulator's own threads")
-    workers = min(machine.cores(), count // 2)  # each with two copies at least
+    workers = min(machine.cores(), count // 2)  # each with two envs at least
     if workers > 1 and _can_spawn(env):
         cost = _step_cost_s(env, reward)
         if count * cost * (1 - 1 / workers) > _TALKING_S:
-            return Backend("process", f"a step takes {cost * 1e6:.0f} µs, so {workers} workers pay")
+            return Backend("process", f"a step takes {cost * 1e6:.0f} µs, {workers} workers help")
     return Backend("sync", "steps are too short to share among processes")
 
 
@@ -116,14 +128,14 @@ def make_vector(
     count: int | None = None,
     backend: str | None = None,
 ) -> VectorEnv:
-    """Training copies when `reward` is given, evaluation copies (no signals) otherwise."""
-    recipe = Recipe(env, reward.signals if reward else (), training=reward is not None)
+    """Training envs when `reward` is given, evaluation envs (no signals) otherwise."""
+    recipe = EnvBuilder(env, reward.signals if reward else (), training=reward is not None)
     count = count or env.count
     backend = backend or choose_backend(env, reward, count=count).name
     if backend == "batch":
         return batch.BatchVector(env, reward, count)
     if backend == "native" and not threads.reason_against(env, reward):
-        return threads.ThreadVector(recipe.build, count, env.restarts, env.timeout_s)
+        return threads.thread_vector(recipe.build, count, env.restarts, env.timeout_s)
     if backend == "native":
         in_turns = reward is not None and count >= _FROM_COUNT and count % 2 == 0
         return native.NativeVector(env, reward, count, halves=2 if in_turns else 1)
@@ -132,17 +144,17 @@ def make_vector(
     if backend == "process":
         workers = env.workers or machine.cores()
         return ProcessVector(recipe.build, count, workers, env.restarts, env.timeout_s)
-    return SyncVector(recipe.build, count, env.restarts, env.timeout_s)
+    return LocalVector(recipe.build, count, env.restarts, env.timeout_s)
 
 
 def _batch_agrees(env: EnvConfig) -> bool:
-    """Whether `batch` does here, bit for bit, what a real copy does: a few steps of both."""
+    """Whether `batch` does here, bit for bit, what a real env does: a few steps of both."""
     plain = env.model_copy(update={"wrappers": ()})
     key = plain.model_dump_json(exclude={"count", "backend", "workers", "threshold"})
     if key not in _agreements:
         with (
             batch.BatchVector(plain, RewardConfig(), 1) as ours,
-            SyncVector(Recipe(plain).build, 1) as theirs,
+            LocalVector(EnvBuilder(plain).build, 1) as theirs,
         ):
             _agreements[key] = all(_same_steps(ours, theirs))
     return _agreements[key]
@@ -190,42 +202,44 @@ def _is_importable(env: EnvConfig) -> bool:
 
 
 def _step_cost_s(env: EnvConfig, reward: RewardConfig | None) -> float:
-    """Seconds per step of one copy, by trying; the process's own random streams do not notice."""
+    """Seconds per step of one env, measured; the process's own random streams are unchanged."""
     numbers, others = random.getstate(), np.random.get_state()
-    copy = Recipe(env, reward.signals if reward else (), training=reward is not None).build()
+    instance = EnvBuilder(
+        env, reward.signals if reward else (), training=reward is not None
+    ).build()
     costs: list[float] = []
     try:
-        copy.env.reset(seed=_TRIAL_SEED)
-        copy.env.action_space.seed(_TRIAL_SEED)
+        instance.env.reset(seed=_TRIAL_SEED)
+        instance.env.action_space.seed(_TRIAL_SEED)
         while len(costs) < _TRIAL_STEPS and sum(costs) < _PATIENCE_S:
-            action = copy.env.action_space.sample()
+            action = instance.env.action_space.sample()
             began = perf_counter()
-            _, _, terminated, truncated, _ = copy.env.step(action)
+            _, _, terminated, truncated, _ = instance.env.step(action)
             costs.append(perf_counter() - began)
             if terminated or truncated:
-                copy.env.reset()
-    except Exception:  # whoever uses the copies in earnest will say what is wrong with them
+                instance.env.reset()
+    except Exception:  # building the envs for training will report what is wrong with them
         return 0.0
     finally:
-        copy.close()
+        instance.close()
         random.setstate(numbers)
         np.random.set_state(others)
     return float(np.median(costs))
 
 
 def resume_grade(env: EnvConfig, reward: RewardConfig, backend: str = "sync") -> Grade:
-    """Whether copies can be brought back to where a checkpoint found them, by trying."""
+    """Whether envs can be restored to the state in a checkpoint, by trying."""
     in_threads = backend == "native" and not threads.reason_against(env, reward)
     if backend in ("native", "envpool") and not in_threads:
-        return Grade("episode boundary", f"{backend} copies cannot be put back into an episode")
-    return try_out(Recipe(env, reward.signals).build, env.id)
+        return Grade("episode boundary", f"{backend} envs cannot be restored within an episode")
+    return try_out(EnvBuilder(env, reward.signals).build, env.id)
 
 
-def check_copies_differ(env: EnvConfig, seeds: Sequence[int], steps: int = 24) -> str | None:
-    """A warning when differently seeded copies give the same data under the same actions."""
+def check_envs_differ(env: EnvConfig, seeds: Sequence[int], steps: int = 24) -> str | None:
+    """A warning when differently seeded envs give the same data under the same actions."""
     if len(seeds) < 2:
         return None
-    recipe = Recipe(env)
+    recipe = EnvBuilder(env)
     first, second = recipe.build().env, recipe.build().env
     try:
         if not _same_start(first, second, seeds):
@@ -243,8 +257,8 @@ def check_copies_differ(env: EnvConfig, seeds: Sequence[int], steps: int = 24) -
         first.close()
         second.close()
     return (
-        f"{env.id} behaves the same under every seed: its {len(seeds)} copies differ only "
-        "through the policy's own sampling (more copies add less than they seem to)"
+        f"{env.id} behaves the same under every seed: its {len(seeds)} envs differ only "
+        "through the policy's own sampling (more envs add less data than they seem to)"
     )
 
 

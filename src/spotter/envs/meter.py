@@ -1,7 +1,7 @@
 """What is measured about an episode, apart from what the learner sees.
 
-The meter is the innermost wrapper of a copy, below frame skip, shaping and clipping, so `score` is
-what the game paid. The tally adds up the numbers an environment puts into `info`.
+The meter is the innermost wrapper of an env, below frame skip, shaping and clipping, so `score` is
+the game's own reward. The tally adds up the numbers an environment puts into `info`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from spotter import plugins
 from spotter.config import SignalConfig
 from spotter.envs.base import Env
 from spotter.envs.contract import ERRORS, FLAGS, Guard, reset_problem, step_problem
-from spotter.envs.signals.base import Kind, Signal
+from spotter.envs.signals import Kind, Signal
 
 GAME_GOES_ON: Final = "game_goes_on"
 """Key in `info`: this end is the learner's only; score and length run on (see life_loss)."""
@@ -24,7 +24,7 @@ _NUMBERS: Final = (int, float, np.integer, np.floating, np.bool_)
 
 
 class Meter(gym.Wrapper[Any, Any, Any, Any]):
-    """The raw score and the reward signals of one copy."""
+    """The raw score and the reward signals of one env."""
 
     def __init__(self, env: Env, signals: Sequence[SignalConfig] = ()) -> None:
         super().__init__(env)

@@ -1,7 +1,7 @@
 """One environment as evaluation plays it, for loops outside of Spotter.
 
 Frame stacks, resizing and the other wrappers are those of the config; what is for training only is
-left out. The rewards are what the game paid, which is what a score adds up.
+left out. The rewards are the game's own, whose sum is the score.
 """
 
 from dataclasses import replace
@@ -14,9 +14,9 @@ from gymnasium.error import DependencyNotInstalled
 from gymnasium.wrappers import HumanRendering
 
 from spotter.config import EnvConfig
+from spotter.envs.backends.slices import EnvInstance
 from spotter.envs.base import Env
-from spotter.envs.make import Recipe
-from spotter.envs.slices import Copy
+from spotter.envs.make import EnvBuilder
 from spotter.types import UserError
 
 _RENDER_MODES: Final = (None, "rgb_array", "human")
@@ -28,11 +28,13 @@ def make(config: EnvConfig, render_mode: str | None = None) -> Env:
     """A single environment; `human` opens a window."""
     if render_mode not in _RENDER_MODES:
         raise UserError(f"render_mode should be 'rgb_array', 'human' or None, got {render_mode!r}")
-    env = ScoredEnv(Recipe(config, training=False, render=render_mode is not None).build(), config)
+    env = ScoredEnv(
+        EnvBuilder(config, training=False, render=render_mode is not None).build(), config
+    )
     if render_mode and env.render_mode != "rgb_array":
         env.close()
         raise UserError(
-            f"{config.id} draws no pictures: its render_mode is {env.render_mode!r} where "
+            f"{config.id} renders no images: its render_mode is {env.render_mode!r} where "
             "'rgb_array' was asked for; let its constructor take render_mode and keep it in "
             "self.render_mode"
         )
@@ -48,9 +50,9 @@ def make(config: EnvConfig, render_mode: str | None = None) -> Env:
 class ScoredEnv(gym.Wrapper[Any, Any, Any, Any]):
     """The wrapper stack of evaluation; `spec` builds it again."""
 
-    def __init__(self, copy: Copy, config: EnvConfig) -> None:
-        super().__init__(copy.env)
-        self._meter = copy.meter
+    def __init__(self, instance: EnvInstance, config: EnvConfig) -> None:
+        super().__init__(instance.env)
+        self._meter = instance.meter
         self._hides_mask = not config.mask
         # a wrapper may clip or scale them; without one, what `step` returns is exact
         self._changes_rewards = any(not wrapper.train_only for wrapper in config.wrappers)

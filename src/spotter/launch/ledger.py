@@ -43,8 +43,8 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Wish:
-    """A run somebody wants; `text` says all of it, so that two can be told apart."""
+class LaunchRequest:
+    """A requested run; `text` holds all of it, so that two can be distinguished."""
 
     text: str
     actor: str
@@ -52,7 +52,7 @@ class Wish:
     minutes: float
     key: str = ""
     run: str | None = None
-    """The run that goes on, where it is not a new one."""
+    """The run that is resumed, where it is not a new one."""
     begun_at: int = 0
     """Its env steps before."""
 
@@ -78,7 +78,7 @@ class Entry:
     used_minutes: float | None
     problem: str
     renewed: int
-    """1 once the person has allowed anew: it no longer counts."""
+    """1 once the user has reset the allowance: it no longer counts."""
 
     @property
     def lives(self) -> bool:
@@ -109,21 +109,22 @@ class Ledger:
     def __init__(self, runs: Path) -> None:
         self._path = runs / FOLDER / _FILE
 
-    def reserve(self, wish: Wish, limits: Limits) -> tuple[Entry, bool]:
+    def reserve(self, request: LaunchRequest, limits: Limits) -> tuple[Entry, bool]:
         """Write a wish down, and whether it is new: one of the same key is only asked for again.
 
         `UserError` where it does not fit into the limits.
         """
         with self._book() as book:
-            known = _known(book, wish.key, wish.text)
+            known = _known(book, request.key, request.text)
             if known is not None:
                 return known, False
             _settle(book)
-            _refuse(wish, limits, _spent(book))
+            _refuse(request, limits, _spent(book))
             row = {
-                "key": wish.key, "wish": wish.text, "actor": wish.actor, "steps": wish.steps,
-                "minutes": wish.minutes, "begun_at": wish.begun_at, "time": identity.now(),
-                "host": process.host(), "run": wish.run,
+                "key": request.key, "wish": request.text, "actor": request.actor,
+                "steps": request.steps,
+                "minutes": request.minutes, "begun_at": request.begun_at, "time": identity.now(),
+                "host": process.host(), "run": request.run,
             }  # fmt: skip
             names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
             added = book.execute(f"INSERT INTO entries ({names}) VALUES ({marks})", row)
@@ -296,7 +297,7 @@ def _info(run: str | None) -> identity.Info | None:
 
 
 def _has_ended(entry: Entry) -> bool:
-    """Whether its run says so; the process takes a moment longer to go."""
+    """Whether its run says so; the process exits shortly after."""
     info = _info(entry.run)
     return info is not None and info["pid"] == entry.pid and info["status"] != "running"
 
@@ -332,24 +333,24 @@ def _spent(book: sqlite3.Connection) -> Spent:
     )
 
 
-def _refuse(wish: Wish, limits: Limits, spent: Spent) -> None:
+def _refuse(request: LaunchRequest, limits: Limits, spent: Spent) -> None:
     if spent.runs >= limits.most_runs:
         going = "1 run of agents is" if spent.runs == 1 else f"{spent.runs} runs of agents are"
         raise UserError(
-            f"{going} going on and --most-runs is {limits.most_runs}; "
+            f"{going} in progress and --most-runs is {limits.most_runs}; "
             "wait for one to end, or stop one"
         )
     steps = limits.most_steps - spent.steps
-    if wish.steps > steps:
+    if request.steps > steps:
         raise UserError(
-            f"this asks for {wish.steps:,} env steps and {max(0, steps):,} of "
+            f"this asks for {request.steps:,} env steps and {max(0, steps):,} of "
             f"{limits.most_steps:,} are left (--most-steps); give fewer `steps`, and fewer per "
             "update (env.count × algo.steps) where one alone takes more"
         )
     minutes = limits.most_minutes - spent.minutes
-    if wish.minutes > minutes + 1e-9:
+    if request.minutes > minutes + 1e-9:
         raise UserError(
-            f"this asks for {wish.minutes:g} minutes and {max(0.0, minutes):.1f} of "
+            f"this asks for {request.minutes:g} minutes and {max(0.0, minutes):.1f} of "
             f"{limits.most_minutes:g} are left (--most-minutes); give fewer `minutes`"
         )
 

@@ -57,6 +57,12 @@ class Launch:
                 return str(info["id"])
         return None
 
+    def interrupt(self) -> None:
+        """What Ctrl-C does: save and stop; the second time, stop at once."""
+        if self.process.poll() is None:
+            with suppress(OSError):  # it has just ended
+                os.kill(self.process.pid, _interrupt())
+
     def failure(self) -> str | None:
         """Why it ended badly, in one sentence; None while it lives or if it went well."""
         code = self.process.poll()
@@ -75,6 +81,8 @@ class Launcher:
 
     runs: Path
     launches: list[Launch] = field(default_factory=list)
+    around: Mapping[str, str] = field(default_factory=dict)
+    """More environment variables of what it starts."""
 
     def start(
         self, address: str, overrides: Sequence[str] = (), why: str = "", actor: str = ""
@@ -84,7 +92,7 @@ class Launcher:
         `actor` is who wants it, where that is not the user.
         """
         checked(address, overrides)
-        return self._spawn([address.strip(), *overrides], why, actor)
+        return self.spawn([address.strip(), *overrides], why, actor)
 
     def fork(self, run: Run, checkpoint: str, address: str, overrides: Sequence[str] = (),
              why: str = "", actor: str = "") -> Launch:  # fmt: skip
@@ -92,20 +100,20 @@ class Launcher:
         if not re.fullmatch(r"@best|@latest|step=\d{1,15}", checkpoint):
             raise UserError(f"{checkpoint[:40]!r} is no checkpoint; write @best or @latest")
         checked(address, overrides)
-        return self._spawn([address.strip(), *overrides, "--from", f"{run.id}/{checkpoint}"], why,
+        return self.spawn([address.strip(), *overrides, "--from", f"{run.id}/{checkpoint}"], why,
                            actor)  # fmt: skip
 
     def resume(
         self, run: Run, overrides: Sequence[str] = (), why: str = "", actor: str = ""
     ) -> Launch:
-        """Go on with a run where it was left."""
+        """Resume a run from its latest checkpoint."""
         holder = run.trainer()
         if holder:
             raise UserError(f"run {run.id} is being trained by {holder}")
         run.check_trust()
         if overrides:
             checked_resume(run.settings(), overrides)
-        return self._spawn(["--resume", run.id, *overrides], why, actor)
+        return self.spawn(["--resume", run.id, *overrides], why, actor)
 
     def stop(self, run: Run) -> None:
         """Ask the process that trains a run to save and stop, as Ctrl-C does."""
@@ -119,7 +127,7 @@ class Launcher:
         asked = self._marker(run.id, holder)
         try:
             asked.parent.mkdir(parents=True, exist_ok=True)
-            asked.open("x").close()  # by whichever server: twice would mean without saving
+            asked.open("x").close()  # by any server: a second request would stop without saving
         except FileExistsError:
             raise UserError(
                 f"run {run.id} is stopping already; it saves after this update"
@@ -134,7 +142,7 @@ class Launcher:
         threading.Thread(target=self._await_end, args=(asked,), daemon=True).start()
 
     def is_stopping(self, run_id: str, pid: int) -> bool:
-        """Whether somebody has asked that process to stop."""
+        """Whether that process was asked to stop."""
         return any((self.runs / FOLDER).glob(f"{run_id}-{pid}-*.stop"))
 
     def _marker(self, run_id: str, holder: lock.Holder) -> Path:
@@ -168,9 +176,10 @@ class Launcher:
         for launch in self.launches:
             launch.process.poll()
 
-    def _spawn(self, words: list[str], why: str, actor: str) -> Launch:
+    def spawn(self, words: Sequence[str], why: str = "", actor: str = "") -> Launch:
+        """`spotter train` with these words, unchecked."""
         reason = ["--why", " ".join(why.split())[:500]] if why.strip() else []
-        python, around = _python()
+        python, python_variables = _python()
         command = [python, "-m", "spotter", "train", *words, *reason]
         log = self._new_log()
         with log.open("wb") as output:
@@ -181,7 +190,8 @@ class Launcher:
                 stderr=subprocess.STDOUT,
                 env={
                     **os.environ,
-                    **around,
+                    **self.around,
+                    **python_variables,
                     FOLDER_VARIABLE: str(self.runs),
                     "PYTHONUNBUFFERED": "1",
                     **({ACTOR_VARIABLE: actor} if actor else {}),
@@ -218,12 +228,12 @@ def checked(address: str, overrides: Sequence[str] = ()) -> Resolved:
 
 
 def checked_resume(settings: Mapping[str, Any], overrides: Sequence[str]) -> RunConfig:
-    """What a run would go on with; `UserError` for a setting that is none, or that is fixed."""
+    """The config a run would resume with; `UserError` for one that is unknown or fixed."""
     before = validate(settings)
     after = changed(before, overrides)
     if setting := fixed(difference(before.as_data(), after.as_data())):
         raise UserError(
-            f"{setting} cannot change in a run that goes on; a fork of it begins with its weights "
+            f"{setting} cannot change in a resumed run; a fork of it begins with its weights "
             "and may have another"
         )
     return after
@@ -271,5 +281,6 @@ def _apart() -> dict[str, Any]:
 
 
 def _interrupt() -> int:
+    """What asks one process to save and stop."""
     # Windows delivers Ctrl-C to a whole console only; Ctrl-Break reaches one process group
     return int(getattr(signal, "CTRL_BREAK_EVENT", signal.SIGINT))

@@ -1,8 +1,8 @@
 """One process beside the server for whatever takes long or needs torch, so that no page freezes.
 
-Functions are named by their dotted path (`spotter.traces.capture:capture_to_disk`), run one after
+Functions are named by their dotted path (`spotter.episodes.capture:capture_to_disk`), run one after
 the other, and take and return plain data. The process starts with the first of them, ends with the
-server however that ends, and is started anew if it crashed.
+server however that ends, and is restarted if it crashed.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
-from spotter import children
+from spotter.system import children
 from spotter.types import UserError
 
 _PACKAGE: Final = "spotter."
@@ -30,7 +30,7 @@ _CRASHED: Final = "the worker process ended in the middle of this; try again"
 
 
 class WorkerError(RuntimeError):
-    """A function failed in a way nobody expected; the traceback is in `details`."""
+    """A function failed unexpectedly; the traceback is in `details`."""
 
     def __init__(self, sentence: str, details: str = "") -> None:
         super().__init__(sentence)
@@ -61,7 +61,7 @@ class Worker:
         """Await `module:function(**kwargs)`; `UserError` and `WorkerError` come through.
 
         With `report`, the function gets `report=` too: a function to call with plain data, which
-        arrives here, in the event loop. It returns whether to go on: False once the caller was
+        arrives here, in the event loop. It returns whether to continue: False once the caller was
         cancelled.
         """
         loop = asyncio.get_running_loop()
@@ -190,7 +190,7 @@ def _receive(
             else:
                 os._exit(0)
     except (EOFError, OSError):
-        os._exit(0)  # the server is gone, and nobody waits for what runs here
+        os._exit(0)  # the server is gone, and nothing waits for what runs here
 
 
 def _reporter(pipe: Connection, number: int, cancelled: set[int]) -> Callable[[Any], bool]:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from spotter.launch.ledger import Entry, Wish
+from spotter.launch.ledger import Entry, LaunchRequest
 from spotter.launch.local import Launch
 from spotter.mcp import safe
 from spotter.mcp.answers import Answer, clip
@@ -72,10 +72,10 @@ class Act:
         budget = begun(self.desk, address, overrides, steps, minutes)
         actor = _actor(ctx)
         asked = {"what": "start", "address": address.strip(), "overrides": overrides}
-        wish = Wish(_text(asked, steps, minutes), actor, *budget.pair, key=request_key)
+        request = LaunchRequest(_text(asked, steps, minutes), actor, *budget.pair, key=request_key)
         words = [*overrides, *budget.overrides]
         return self._launched(
-            wish, budget, reason, asked,
+            request, budget, reason, asked,
             lambda: self.desk.launcher.start(address, words, reason, actor),
         )  # fmt: skip
 
@@ -102,10 +102,10 @@ class Act:
         actor = _actor(ctx)
         source = f"{parent.id}/{checkpoint}"
         asked = {"what": "fork", "of": source, "address": base, "overrides": changes}
-        wish = Wish(_text(asked, steps, minutes), actor, *budget.pair, key=request_key)
+        request = LaunchRequest(_text(asked, steps, minutes), actor, *budget.pair, key=request_key)
         words = [*changes, *budget.overrides]
         return self._launched(
-            wish, budget, reason, asked,
+            request, budget, reason, asked,
             lambda: self.desk.launcher.fork(parent, checkpoint, base, words, reason, actor),
         )  # fmt: skip
 
@@ -124,7 +124,7 @@ class Act:
         ] = None,
         request_key: Key = "",
     ) -> Answer:
-        """Go on with a run from its latest checkpoint, also with other settings."""
+        """Resume a run from its latest checkpoint, also with other settings."""
         chosen = self.desk.select(run)
         asked = {"what": "resume", "run": chosen.id, "overrides": overrides}
         actor, text = _actor(ctx), _text(asked, steps, minutes)
@@ -133,10 +133,10 @@ class Act:
             return self._known(known)
         config = safe.resumed(chosen, overrides, self.desk.terms.trust)
         budget, begun_at = gone_on(self.desk, chosen, config, steps, minutes)
-        wish = Wish(text, actor, *budget.pair, request_key, chosen.id, begun_at)
+        request = LaunchRequest(text, actor, *budget.pair, request_key, chosen.id, begun_at)
         words = [*overrides, *budget.overrides]
         return self._launched(
-            wish, budget, reason, asked,
+            request, budget, reason, asked,
             lambda: self.desk.launcher.resume(chosen, words, reason, actor),
         )  # fmt: skip
 
@@ -200,7 +200,7 @@ class Act:
         return Answer({"run": chosen.id, "tags": identity.tags(chosen.folder)})
 
     def _again(self, parent: Run, overrides: list[str]) -> tuple[str, list[str]]:
-        from spotter.studio.forms import again
+        from spotter.launch.forms import again
 
         safe.check_run(parent, self.desk.terms.trust, str(parent.info()["address"]))
         address, own = again(parent)
@@ -210,10 +210,10 @@ class Act:
     # --- processes -------------------------------------------------------------------------------
 
     def _launched(
-        self, wish: Wish, budget: Budget, reason: str, asked: dict[str, Any],
+        self, request: LaunchRequest, budget: Budget, reason: str, asked: dict[str, Any],
         launch: Callable[[], Launch],
     ) -> Answer:  # fmt: skip
-        entry, is_new = self.desk.ledger.reserve(wish, self.desk.terms.limits)
+        entry, is_new = self.desk.ledger.reserve(request, self.desk.terms.limits)
         if not is_new:
             return self._known(entry)
         try:
@@ -231,7 +231,7 @@ class Act:
         done.wait(_PATIENCE_S)
         if found.problem:
             raise UserError(f"the run did not start: {found.problem}")
-        return self._told(found.run, budget)
+        return self._described(found.run, budget)
 
     def _await(
         self, entry: Entry, started: Launch, reason: str, asked: dict[str, Any],
@@ -277,7 +277,7 @@ class Act:
             )
         return Answer({"run": run, "same_request": True, "asked": entry.time[:19]})
 
-    def _told(self, run: str | None, budget: Budget) -> Answer:
+    def _described(self, run: str | None, budget: Budget) -> Answer:
         spent, most = self.desk.ledger.spent(), self.desk.terms.limits
         data: dict[str, Any] = {
             "run": run,
@@ -306,7 +306,7 @@ def _text(asked: dict[str, Any], steps: int | None, minutes: float | None) -> st
 
 
 def _actor(ctx: Ctx) -> str:
-    """Who asks, as the client introduced itself."""
+    """The client, as it introduced itself."""
     params = ctx.session.client_params
     name = clip(params.client_info.name, 60) if params else ""
     printable = "".join(char for char in name if char.isprintable())

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from spotter.digest.text import tokens
 from spotter.mcp.answers import as_text, clip, plain
+from spotter.pages.digest.tokens import tokens
 from spotter.rundir import identity
 from spotter.rundir.run import Run
 from spotter.rundir.view import RunView
@@ -103,10 +103,10 @@ def _behind(run: Run, cursor: Cursor) -> Iterator[Alert]:
         if time == cursor.time and known:
             known -= 1
         elif cursor.time <= time <= now:
-            yield _told(run.id, time, event)
+            yield _described(run.id, time, event)
 
 
-def _told(run: str, time: str, event: Mapping[str, Any]) -> Alert:
+def _described(run: str, time: str, event: Mapping[str, Any]) -> Alert:
     steps = event.get("env_steps")
     return {
         "time": time,

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from mcp.types import CallToolResult, ContentBlock, ImageContent, TextContent
 
-from spotter.digest.text import tokens
+from spotter.pages.digest.tokens import tokens
 
 Keep = Literal["first", "last"]
 _DIGITS: Final = 5

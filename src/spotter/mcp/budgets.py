@@ -1,4 +1,4 @@
-"""What a run may spend, and who says so: the request, its config, what is usual, what is left."""
+"""What a run may spend, by the request, its config, the usual budget, or what is left."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from spotter.config import RunConfig
 from spotter.mcp import safe
 from spotter.mcp.desk import Desk
 from spotter.rundir import checkpoints, identity
-from spotter.rundir.further import lacks
+from spotter.rundir.resume_check import lacks
 from spotter.rundir.run import Run
 from spotter.types import UserError
 
@@ -29,7 +29,7 @@ class Budget:
     minutes: float
     minutes_from: str
     until_steps: int = 0
-    """What the config shall say, where that is not the same: a run that goes on counts from 0."""
+    """What the config shall say, where that is not the same: a resumed run counts from 0."""
     until_minutes: float = 0.0
 
     @property
@@ -63,7 +63,7 @@ def gone_on(
         raise UserError(f"run {run.id} is being trained by {holder}")
     saved = checkpoints.read(run.folder)
     if not saved:
-        raise UserError(f"run {run.id} has no checkpoint to go on from")
+        raise UserError(f"run {run.id} has no checkpoint to resume from")
     info, own, begun_at = run.info(), config.budget, saved[-1].env_steps
     trained = identity.seconds(info) / 60
     given = {"budget.env_steps": steps, "budget.minutes": minutes}
@@ -81,7 +81,7 @@ def gone_on(
 
 
 def _minutes(desk: Desk, asked: float | None, of_config: float | None) -> tuple[float, str]:
-    """So many, and who says so; where nobody does, no more than is left."""
+    """The limit and its source; without one, no more than is left."""
     if asked:
         return asked, "request"
     if of_config:
@@ -89,5 +89,5 @@ def _minutes(desk: Desk, asked: float | None, of_config: float | None) -> tuple[
     left = desk.terms.limits.most_minutes - desk.ledger.spent().minutes
     if left >= _USUAL_MINUTES:
         return _USUAL_MINUTES, "usual"
-    # less than a minute is worth no run: more is asked for than there is, which is refused
+    # less than a minute is worth no run: more is requested than is left, which is refused
     return max(_LEAST_MINUTES, left), "what is left"

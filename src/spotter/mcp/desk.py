@@ -1,5 +1,6 @@
 """What every tool works at: the door to the runs, their histories, the launcher, the limits."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -7,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from spotter.launch.ledger import Ledger, Limits
 from spotter.launch.local import Launcher
 from spotter.launch.worker import Worker
-from spotter.rundir import selectors
+from spotter.rundir import group, selectors
 from spotter.rundir.access import Access, is_name
+from spotter.rundir.histories import Histories
 from spotter.rundir.run import Run
 from spotter.types import UserError
 
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 
 MOST_ANSWER_TOKENS: Final = 8000
 _WAITING: Final = 4
-_REMEMBERED: Final = 16
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,7 @@ class Desk(Access):
     worker: Worker = field(default_factory=Worker)
     launcher: Launcher = field(init=False)
     ledger: Ledger = field(init=False)
-    _histories: "dict[str, History]" = field(default_factory=dict)
-    _reading: Lock = field(default_factory=Lock)
+    _histories: Histories = field(default_factory=Histories)
     _room: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(_WAITING))
     _turn: Lock = field(default_factory=Lock)
 
@@ -59,16 +59,19 @@ class Desk(Access):
             )
         return self.run_of(selectors.choose(selector, self.infos()))
 
-    def history(self, run: Run) -> "History":
-        """Read on from where the last look ended; tools run in threads, and one reads at a time."""
-        from spotter.rundir.history import History
+    def select_all(self, names: Sequence[str]) -> list[Run]:
+        """The runs that are meant, each once: of groups by name, or one by one."""
+        infos = self.infos()
+        found: dict[str, Run] = {}
+        for name in names:
+            ids = [str(info["id"]) for info in group.members(name, infos)]
+            runs = [self.run_of(id) for id in ids] or [self.select(name)]
+            found |= {run.id: run for run in runs}
+        return list(found.values())
 
-        with self._reading:
-            known = self._histories.pop(run.id, None) or History(run.metrics_path)
-            self._histories[run.id] = known  # the one used last comes last
-            while len(self._histories) > _REMEMBERED:
-                del self._histories[next(iter(self._histories))]
-            return known.refresh()
+    def history(self, run: Run) -> "History":
+        """Every metric, as it is now."""
+        return self._histories.of(run)
 
     def view(self, run: Run) -> "RunView":
         """Everything there is to say about a run, as it is now."""

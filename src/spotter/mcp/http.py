@@ -1,4 +1,4 @@
-"""The server over HTTP: on the loopback unless told otherwise, and never without its token."""
+"""The server over HTTP: on the loopback by default, and never without its token."""
 
 import os
 import secrets
@@ -14,8 +14,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import HANDLED_SIGNALS
 
-from spotter.door import SHORTEST_TOKEN, Door, headers_of, listen
 from spotter.mcp.server import Server
+from spotter.system.request_guard import SHORTEST_TOKEN, Door, headers_of, listen
 from spotter.types import UserError
 
 TOKEN_VARIABLE: Final = "SPOTTER_TOKEN"

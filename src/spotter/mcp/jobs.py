@@ -5,7 +5,7 @@ from typing import Any
 
 def evaluate(selector: str, episodes: int | None) -> list[dict[str, Any]]:
     """Play a saved policy again, on test seeds where `episodes` is given."""
-    from spotter.evaluate import play_again
+    from spotter.training.evaluate import play_again
 
     return [
         {
@@ -24,8 +24,8 @@ def evaluate(selector: str, episodes: int | None) -> list[dict[str, Any]]:
 
 def diagnose(run: str, trusted: bool) -> dict[str, Any]:
     """What is wrong with a run, its environment included, which is tried."""
-    from spotter.doctor.run import as_data
-    from spotter.doctor.run import diagnose as found
+    from spotter.diagnose.doctor.run import as_data
+    from spotter.diagnose.doctor.run import diagnose as found
     from spotter.rundir.identity import home
     from spotter.rundir.run import Run
 

@@ -1,9 +1,10 @@
 """Tools that look around: what can be trained, with which settings, and what was trained."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field
 
@@ -21,6 +22,9 @@ from spotter.rundir.run import Run
 from spotter.rundir.selectors import value
 from spotter.rundir.view import RunView
 from spotter.types import UserError
+
+if TYPE_CHECKING:
+    from spotter.rundir import compare
 
 RUN: Final = "@last, @last:EnvId, @best-of:EnvId, an id or how it begins, or a tag."
 RunName = Annotated[str, Field(description=RUN)]
@@ -49,7 +53,7 @@ class Look:
         find: Annotated[str, Field(description="Words that must occur, e.g. `lunar ppo`.")] = "",
         limit: Limit = 40,
     ) -> Answer:
-        """Environments and recipe variants that can be started, with budget and promised score."""
+        """Environments and recipe variants that can be started, with budget and expected score."""
         words = find.lower().split()
         known = _recipes()
         found = [entry for entry in known if all(word in entry.text for word in words)]
@@ -77,7 +81,7 @@ class Look:
             raise UserError("give either `address` or `run`")
         if run:
             return _of_run(self.desk.select(run), match, full, self.desk.terms.trust)
-        from spotter.studio.forms import settings
+        from spotter.launch.forms import settings
 
         resolved = safe.resolved(address, overrides, self.desk.terms.trust)
         rows, known = [], settings(resolved)
@@ -91,6 +95,8 @@ class Look:
         if not rows:
             check_match(match, "setting", [one.name for one in known])
         data: dict[str, Any] = {"address": resolved.address, "about": resolved.description}
+        if resolved.notes:
+            data["notes"] = list(resolved.notes)
         if resolved.expect:
             data["promise"] = resolved.expect.model_dump()
         data["settings"] = rows
@@ -126,33 +132,30 @@ class Look:
         return Answer(data, {"runs": "first"}, "narrow the query")
 
     def compare(
-        self, runs: Annotated[list[str], Field(min_length=2, max_length=20, description=RUN)]
+        self,
+        runs: Annotated[
+            list[str], Field(min_length=1, max_length=20, description=f"Groups by name, or {RUN}")
+        ],
     ) -> Answer:
         """Outcomes of runs with intervals, what speaks against comparing, settings that differ."""
         from spotter.rundir import compare
 
-        chosen = list({run.id: run for run in map(self.desk.select, runs)}.values())
+        chosen = self.desk.select_all(runs)
         if len(chosen) < 2:
             raise UserError("compare needs two different runs or more")
         for run in chosen:
             safe.check_readable(run, self.desk.terms.trust)
         views = [RunView(run) for run in chosen]
         data: dict[str, Any] = {"runs": [_outcome(view) for view in views]}
-        data["over_seeds"] = [
-            {
-                "recipe": group.views[0].info["address"],
-                "seeds": sorted(one.info["seed"] for one in group.views),
-                "score": group.score.mean,
-                "plus_minus": group.score.half,
-            }
-            for group in compare.groups(views)
-        ]
+        groups = compare.groups(views)
+        data["over_seeds"] = _over_seeds(groups)
         data["warnings"] = compare.warnings(views)
         data["warnings"] += [f"{one.id}: {text}" for one in views for text in one.problems]
-        infos = [view.info for view in views]
-        differing = compare.differing_settings([view.config for view in views], infos)
+        if groups:
+            data["settings_of"] = list(compare.sides(views, groups))
+        differing = compare.settings_of_sides(views, groups)
         data["settings"] = [{"name": name, "values": v} for name, v in differing.items()]
-        return Answer(data, {"settings": "first"}, "compare fewer runs")
+        return Answer(data, {"settings": "first", "runs": "first"}, "compare fewer runs")
 
     def diff(self, run: RunName, other: RunName) -> Answer:
         """Settings and library versions in which two runs differ."""
@@ -199,7 +202,7 @@ def _recipe(entry: Entry) -> dict[str, Any]:
 def _of_run(run: Run, match: str, full: bool, trust: bool) -> Answer:
     from spotter.config.dump import flow
     from spotter.config.tree import value_at
-    from spotter.rundir.report import reproduce
+    from spotter.pages.report import reproduce
 
     info, settings = run.info(), run.settings()
     safe.check_readable(run, trust, str(info["address"]))
@@ -263,6 +266,7 @@ def row(info: Info) -> dict[str, Any]:
         "created": info["created"][:16],
         "by": info["by"],
         "tags": info["tags"],
+        "group": info["group"],
         "parent": (info["parent"] or {}).get("run"),
         "why": clip(str(info["why"]), 120),
     }
@@ -282,6 +286,32 @@ def scores(test: Judged | None, best: Judged | None) -> dict[str, Any]:
         data[f"{name}_plus_minus_95"] = found.half if found else None
         data[f"{name}_episodes"] = found.episodes if found and found.episodes else None
     return data
+
+
+def _over_seeds(groups: "Sequence[compare.Group]") -> list[dict[str, Any]]:
+    """What several seeds say, and how likely a run of a group beats one of the first."""
+    from spotter.intervals import FEW_SEEDS
+    from spotter.rundir import compare
+
+    rows: list[dict[str, Any]] = []
+    differs = compare.distinguishing([group.views[0] for group in groups])
+    for group, words in zip(groups, differs, strict=True):
+        line: dict[str, Any] = {
+            "group": group.name,
+            "recipe": group.views[0].info["address"],
+            "seeds": sorted(one.info["seed"] for one in group.views),
+            "score": group.score.mean,
+            "plus_minus": group.score.half,
+            "differs": words,
+        }
+        if group.score.half is None:
+            line["note"] = FEW_SEEDS
+        found = compare.improvement(group, groups[0]) if rows else None
+        if found:
+            chance = {"over": groups[0].name, "value": found.probability}
+            line["probability_of_improvement"] = chance | {"low": found.low, "high": found.high}
+        rows.append(line)
+    return rows
 
 
 def _outcome(view: RunView) -> dict[str, Any]:

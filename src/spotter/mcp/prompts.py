@@ -11,12 +11,12 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import Field
 
-from spotter.digest.private import Discreet
-from spotter.display.words import count, number
 from spotter.mcp import safe
 from spotter.mcp.desk import Desk
+from spotter.pages.digest.private import Discreet
 from spotter.rundir import registry, selectors
 from spotter.rundir.identity import Info
+from spotter.text.numbers import count, number
 from spotter.types import UserError
 
 _TEXTS: Final = Path(__file__).parent / "texts"
@@ -41,7 +41,7 @@ Address = Annotated[str, Field(description="recipe or environment, such as CartP
 Steps = Annotated[int, Field(description="env steps of all runs together")]
 Minutes = Annotated[float, Field(description="minutes of training of all runs together")]
 Rounds = Annotated[int, Field(description="changes to try, one at a time")]
-Wish = Annotated[str, Field(description="what they want to learn, in their own words")]
+Goal = Annotated[str, Field(description="what they want to learn, in their own words")]
 
 
 _MAY_ACT: Final = {
@@ -101,7 +101,7 @@ def about_run(name: str, desk: Desk) -> Callable[..., str]:
     return fill
 
 
-def next_lesson(wish: Wish = "") -> str:
+def next_lesson(wish: Goal = "") -> str:
     """What to learn next, seen from what was trained here."""
     asked = f'They say: "{_one_line(wish)}"' if wish.strip() else ""
     return _filled("next_lesson", wish=asked, trained=_trained())

@@ -54,7 +54,7 @@ def resolved(address: str, overrides: Sequence[str], trust: bool) -> Resolved:
 
 
 def resumed(run: Run, overrides: Sequence[str], trust: bool) -> RunConfig:
-    """What a run would go on with; refused as if it were asked for anew."""
+    """The config a run would resume with; refused like one of a new run."""
     check_run(run, trust)
     if not trust:
         check_overrides(overrides)
@@ -107,10 +107,11 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
 
 
 def _check_address(address: str) -> None:
-    """`package:EnvId` and `EnvId:package.module` import what they name."""
+    """`package:EnvId` and `EnvId:module` import what they name."""
     name, colon, variant = address.partition(":")
+    is_module = "." in variant or plugins.exists("algos", variant)
     if name in recipes.files():
-        if "." in variant and not is_recipe(address):  # the recipe with an algorithm of any package
+        if is_module and not is_recipe(address):  # the recipe with an algorithm of any package
             raise UserError(f"{plugins.unknown('algos', variant)}; {_TRUST}")
         return
     if not colon:
@@ -129,7 +130,7 @@ def _check_address(address: str) -> None:
             f"{_TRUST}{hint}"
         ) from None
     if not is_algo:
-        remedy = f"; {_TRUST}" if "." in variant else ""
+        remedy = f"; {_TRUST}" if is_module else ""
         raise UserError(f"{plugins.unknown('algos', variant)}{remedy}")
 
 

@@ -1,4 +1,4 @@
-"""Tools that see: episodes step by step, pictures, charts, what was paid and what was done."""
+"""Tools that see: episodes step by step, images, charts, rewards and actions."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from spotter.mcp import safe
+from spotter.mcp import lines, safe
 from spotter.mcp.answers import Answer, Picture
 from spotter.mcp.desk import Desk
 from spotter.mcp.look import RUN, Overrides, RunName
-from spotter.mcp.watch import curve_of
 from spotter.rundir.run import Run
 from spotter.types import UserError
 
 if TYPE_CHECKING:
+    from spotter.episodes.advantages import Judged
+    from spotter.episodes.format import Trace
     from spotter.rundir.history import History
-    from spotter.traces.advantages import Judged
-    from spotter.traces.format import Trace
 
-_CAPTURE: Final = "spotter.traces.capture:capture_to_disk"
+_CAPTURE: Final = "spotter.episodes.capture:capture_to_disk"
 _CAPTURE_S: Final = 120
 _MOST_STEPS: Final = 5000
 _HEAD, _TAIL = 12, 6
@@ -61,7 +60,7 @@ class See:
         tokens: Annotated[int, Field(ge=300, description="Budget of the answer.")] = 2000,
     ) -> Answer:
         """Decisions of an episode: step, action as received, p, value, reward, advantage."""
-        from spotter.traces.advantages import judged
+        from spotter.episodes.advantages import judged
 
         chosen = self.desk.select(run)
         if play:
@@ -92,7 +91,7 @@ class See:
         )
 
     def _recorded(self, run: Run, name: str) -> Path:
-        from spotter.traces.format import find, listing
+        from spotter.episodes.format import find, listing
 
         there = listing(run)
         if name:
@@ -119,13 +118,13 @@ class See:
         count: Annotated[int, Field(ge=1, le=_MOST_TILES, description="How many, if spread.")] = 4,
         sheet: Annotated[bool, Field(description="All on one contact sheet: cheaper.")] = False,
     ) -> Answer:
-        """Pictures of a recorded episode, each with step, action, value and reward."""
+        """Frames of a recorded episode, each with step, action, value and reward."""
         chosen = self.desk.select(run)
         folder = self._recorded(chosen, name)
         trace = _loaded(folder)
         if not len(trace.frames):
             why = "; ".join(trace.meta.warnings) or "it was recorded without"
-            raise UserError(f"episode {folder.name} has no pictures: {why}")
+            raise UserError(f"episode {folder.name} has no frames: {why}")
         wanted = _steps(trace, steps, count)
         if not sheet:
             wanted = wanted[:_MOST_PICTURES]
@@ -147,36 +146,26 @@ class See:
         metrics: Annotated[
             list[str], Field(min_length=1, max_length=6, description="Names from `metrics`.")
         ] = ["train/score"],  # noqa: B006  # never changed; the schema wants a list
-        runs: Annotated[list[str], Field(min_length=1, max_length=6, description=RUN)] = ["@last"],  # noqa: B006
+        runs: Annotated[
+            list[str], Field(min_length=1, max_length=6, description=f"Groups by name, or {RUN}")
+        ] = ["@last"],  # noqa: B006
         form: Annotated[
             Literal["text", "png"], Field(description="text: ASCII, one chart per curve.")
         ] = "text",
         smooth: Annotated[float, Field(ge=0, lt=1, description="0: not at all; 0.9: much.")] = 0.0,
     ) -> Answer:
-        """Curves of metrics over env steps, of one or several runs, as text or as a picture."""
-        from spotter.rundir import history
+        """Curves of metrics over env steps, of runs and groups, as text or as an image."""
+        from spotter.charts import png, terminal
 
-        chosen = list({run.id: run for run in map(self.desk.select, runs)}.values())
-        panels: dict[str, dict[str, Any]] = {}
-        for key in metrics:
-            for run in chosen:
-                x, y = curve_of(self.desk.history(run), key)
-                if len(x):
-                    thin = history.downsample(x, history.smooth(y, smooth))
-                    panels.setdefault(key, {})[run.id] = thin
-        if not panels:
-            raise UserError("there is nothing to draw yet; ask again in a moment")
-        data: dict[str, Any] = {"runs": [run.id for run in chosen], "x": "env steps"}
+        chosen = lines.sources(self.desk, runs)
+        found = lines.chart(self.desk, chosen, metrics, smooth)
+        if not found.panels:
+            raise UserError("there is nothing to draw yet; try again shortly")
+        data: dict[str, Any] = {"runs": [one.name for one in chosen], "x": "env steps"}
         if form == "png":
-            return Answer(data, pictures=[Picture(_drawn(panels, chosen), "", "image/png")])
-        from spotter.digest.text import chart
-
-        charts = [
-            chart(*curve, title=key if len(chosen) == 1 else f"{key} {id}")
-            for key, curves in panels.items()
-            for id, curve in curves.items()
-        ]
-        return Answer(data | {"charts": charts}, {"charts": "first"}, "ask for fewer curves")
+            return Answer(data, pictures=[Picture(png.drawn(found), "", "image/png")])
+        texts = terminal.drawn(found, named=len(chosen) > 1)
+        return Answer(data | {"charts": texts}, {"charts": "first"}, "ask for fewer curves")
 
     def audit(
         self,
@@ -184,11 +173,11 @@ class See:
         episodes: Annotated[int, Field(ge=1, le=20, description="The newest so many.")] = 10,
         others: Others = False,
     ) -> Answer:
-        """What every part of the reward really paid in recorded episodes, and where it was odd."""
-        from spotter.traces.audit import TOTAL, audit
+        """What every reward term contributed in recorded episodes, with outliers."""
+        from spotter.episodes.audit import TOTAL, audit
 
         chosen = self.desk.select(run)
-        told, folders = self._chosen(chosen, episodes, others)
+        reported, folders = self._chosen(chosen, episodes, others)
         parts = []
         for part in audit([_loaded(folder) for folder in folders]):
             row: dict[str, Any] = {
@@ -207,13 +196,13 @@ class See:
                 for o in part.outliers[:3]
             ]
             parts.append(row)
-        data = {"run": chosen.id, **told, "parts": parts}
+        data = {"run": chosen.id, **reported, "parts": parts}
         return Answer(data, {"parts": "first", "episodes": "first"})
 
     def actions(self, run: RunName = "@last", others: Others = False) -> Answer:
         """How often each action is taken, in training and episodes; mean and spread of numbers."""
-        from spotter.traces.format import listing
-        from spotter.traces.labels import action_label
+        from spotter.episodes.format import listing
+        from spotter.episodes.labels import action_label
 
         chosen = self.desk.select(run)
         history, known = self.desk.history(chosen), chosen.info()["actions"]
@@ -227,21 +216,21 @@ class See:
         if not training and not components and not listing(chosen):
             raise UserError(f"run {chosen.id} has neither action shares nor recorded episodes yet")
         need_one = not training and not components
-        told, folders = self._chosen(chosen, _FEW_EPISODES, others, need_one)
-        for row, folder in zip(told["episodes"], folders, strict=True):
+        reported, folders = self._chosen(chosen, _FEW_EPISODES, others, need_one)
+        for row, folder in zip(reported["episodes"], folders, strict=True):
             trace = _loaded(folder)
             if trace.meta.action_kind != "box":
                 counts = Counter(action_label(trace, t) for t in range(trace.meta.length))
                 row["shares"] = {n: c / trace.meta.length for n, c in counts.most_common(20)}
-        data = {"run": chosen.id, "training": training, **components, **told}
+        data = {"run": chosen.id, "training": training, **components, **reported}
         return Answer(data, {"training": "first", "episodes": "first"})
 
     def _chosen(
         self, run: Run, most: int, others: bool, need_one: bool = True
     ) -> tuple[dict[str, Any], list[Path]]:
-        """The newest episodes, and what to tell of them; only what the run's own policy played in
+        """The newest episodes, and what to say about them; only what the run's own policy played in
         its own game, unless others are wanted too."""
-        from spotter.traces.format import listing, load_meta
+        from spotter.episodes.format import listing, load_meta
 
         if need_one and not listing(run):
             self._recorded(run, "")
@@ -258,29 +247,15 @@ class See:
                 row = {"episode": folder.name, "score": meta.score, "changes": meta.changes}
                 rows.append({key: each for key, each in row.items() if each != ()})
                 folders.append(folder)
-        told: dict[str, Any] = {"episodes": rows}
+        reported: dict[str, Any] = {"episodes": rows}
         if apart:
-            told["left_out"] = (
+            reported["left_out"] = (
                 f"{apart} {'episode' if apart == 1 else 'episodes'} with changed settings, "
                 "untrained weights or a human player; others=true counts them in"
             )
         if need_one and not folders:
-            raise UserError(f"run {run.id} has no episode but {told['left_out']}")
-        return told, folders
-
-
-def _drawn(panels: dict[str, dict[str, Any]], runs: list[Run]) -> bytes:
-    """Runs are named by their ids, and by what they train where that is not the same."""
-    from spotter.mcp.png import line_chart
-
-    address = {run.id: str(run.info()["address"]) for run in runs}
-    trained = list(dict.fromkeys(address.values()))
-    title = f"{', '.join(trained)}, over env steps"
-    named = {id: id if len(trained) == 1 else f"{id} {address[id]}" for id in address}
-    return line_chart(
-        {key: {named[id]: curve for id, curve in curves.items()} for key, curves in panels.items()},
-        title,
-    )
+            raise UserError(f"run {run.id} has no episode but {reported['left_out']}")
+        return reported, folders
 
 
 def checkpoint_name(text: str) -> str:
@@ -311,7 +286,7 @@ def _named(names: Sequence[str], index: str) -> str:
 
 
 def _loaded(folder: Path) -> "Trace":
-    from spotter.traces.format import load
+    from spotter.episodes.format import load
 
     return load(folder)
 
@@ -334,7 +309,7 @@ def _head(trace: "Trace") -> dict[str, Any]:
 
 def _table(trace: "Trace", found: "Judged", asked: range, budget: int) -> dict[str, Any]:
     """All steps that were asked for, or the first, the last and what stands out between."""
-    from spotter.traces.advantages import notable
+    from spotter.episodes.advantages import notable
 
     stands_out = notable(trace, found)
     most = max(_HEAD + _TAIL, (budget - 200) // _ROW_TOKENS)
@@ -357,7 +332,7 @@ def _table(trace: "Trace", found: "Judged", asked: range, budget: int) -> dict[s
 def _row(trace: "Trace", found: "Judged", step: int, why: str) -> list[Any]:
     import math
 
-    from spotter.traces.labels import action_label
+    from spotter.episodes.labels import action_label
 
     columns = trace.columns
     likely = trace.meta.action_kind != "box" and "log_prob" in columns
@@ -383,7 +358,7 @@ def _steps(trace: "Trace", steps: list[int], count: int) -> list[int]:
 
 
 def _caption(trace: "Trace", step: int, brief: bool = False) -> str:
-    from spotter.traces.labels import action_label
+    from spotter.episodes.labels import action_label
 
     columns, action = trace.columns, action_label(trace, step)
     value = f"{float(columns['value'][step]):.3g}" if "value" in columns else ""

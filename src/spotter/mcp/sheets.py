@@ -1,4 +1,4 @@
-"""Several pictures of an episode on one sheet, each with its step; for models that see."""
+"""Several images of an episode on one sheet, each with its step; for models that see."""
 
 from collections.abc import Sequence
 from io import BytesIO
@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from spotter.traces.pictures import jpeg
+from spotter.episodes.pictures import jpeg
 from spotter.video.overlay import Image
 
 _TILE: Final = 240  # pixels across
@@ -19,8 +19,8 @@ _one_at_a_time = Lock()  # encoders and fonts are shared
 
 
 def sheet(pictures: Sequence[bytes], captions: Sequence[str]) -> bytes:
-    """A contact sheet of JPEG pictures as one JPEG; captions stand below each."""
-    from spotter.traces.film_text import fitting, write
+    """A contact sheet of JPEG images as one JPEG; captions stand below each."""
+    from spotter.video.letters import fitting, write
 
     with _one_at_a_time:
         tiles = [_smaller(_decoded(picture)) for picture in pictures]
@@ -46,7 +46,7 @@ def _decoded(picture: bytes) -> Image:
 
 
 def _smaller(image: Image) -> Image:
-    """Means over blocks, so that thin lines stay; tiny pictures are enlarged instead."""
+    """Means over blocks, so that thin lines stay; tiny images are enlarged instead."""
     by = max(1, round(image.shape[1] / _TILE))
     height, width = image.shape[0] // by, image.shape[1] // by
     cut = image[: height * by, : width * by].reshape(height, by, width, by, 3)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -16,12 +16,10 @@ from spotter.plugins import did_you_mean
 from spotter.rundir import checkpoints, identity, lock, process
 from spotter.rundir.alerts import Alert
 from spotter.rundir.evaluations import Score
+from spotter.rundir.history import AXES, Curve, Doubles, History
 from spotter.rundir.run import Run
 from spotter.rundir.view import RunView
 from spotter.types import UserError
-
-if TYPE_CHECKING:
-    from spotter.rundir.history import Doubles, History
 
 _SCORES: Final = ("train/score", "eval/score")
 _LOG_BYTES: Final = 1 << 18
@@ -32,7 +30,7 @@ _DIAGNOSE_S: Final = 180  # the environment itself is given up after 120
 
 @dataclass(frozen=True)
 class Watch:
-    """Over the shoulder of whoever trains."""
+    """Watches training by another process."""
 
     desk: Desk
 
@@ -159,7 +157,7 @@ class Watch:
             bool, Field(description="Also try the environment itself; takes a minute.")
         ] = False,
     ) -> Answer:
-        """What is wrong with a run, gravest first, with evidence and the one change to try."""
+        """What is wrong with a run, most serious first, with evidence and the one change to try."""
         if environment and self.desk.terms.read_only:
             raise UserError("this server is read-only: it makes no environments")
         chosen, trust = self.desk.select(run), self.desk.terms.trust
@@ -167,7 +165,7 @@ class Watch:
             safe.check_run(chosen, trust)
             found = self.desk.work(_DIAGNOSE, _DIAGNOSE_S, run=chosen.id, trusted=trust)
         else:
-            from spotter.doctor.run import as_data, diagnose
+            from spotter.diagnose.doctor.run import as_data, diagnose
 
             found = as_data(diagnose(self.desk.view(chosen), trusted=trust))
         return Answer(found, {"problems": "first", "not_checked": "first"})
@@ -178,7 +176,7 @@ class Watch:
         tokens: Annotated[int, Field(ge=500, description="Budget of the page.")] = 4000,
     ) -> Answer:
         """One page about a run: config, curves, alerts, findings, its relatives, open questions."""
-        from spotter.digest.page import digest
+        from spotter.pages.digest.page import digest
 
         budget = min(tokens, self.desk.terms.answer_tokens * 3 // 4)
         return Answer({"page": digest(self.desk.select(run), tokens=budget)})
@@ -200,7 +198,7 @@ def _health(desk: Desk, view: RunView) -> dict[str, Any]:
         which = f"process {info['pid']} on {info['host']}"
         end = "is gone without saying why" if gone else "is silent"
         data["why_dead"] = (
-            f"{which} {end}; last heard of {silent_s:.0f} s ago; `resume` goes on from its latest "
+            f"{which} {end}; last sign {silent_s:.0f} s ago; `resume` continues from its latest "
             "checkpoint"
         )
     elif holder:
@@ -238,28 +236,26 @@ def _alert(alert: Alert) -> dict[str, Any]:
 
 # --- curves --------------------------------------------------------------------------------------
 
-Curve = tuple["Doubles", "Doubles"]
+
+def _keys(history: History) -> list[str]:
+    return sorted(key for key in history.keys if key not in AXES)
 
 
-def _keys(history: "History") -> list[str]:
-    return sorted(key for key in history.keys if key not in ("update", "env_steps", "vector_steps"))
-
-
-def curve_of(history: "History", key: str) -> Curve:
+def curve_of(history: History, key: str) -> Curve:
     if key not in history:
         known = _keys(history)
         if not known:
-            raise UserError("the run has written no metrics yet; ask again in a moment")
+            raise UserError("the run has written no metrics yet; try again shortly")
         raise UserError(
             f"the run has no metric '{key[:60]}'{did_you_mean(key, known) or '; ask `metrics`'}"
         )
     return history.curve(key)
 
 
-def _between(x: "Doubles", y: "Doubles", since: float | None, until: float | None) -> Curve:
+def _between(x: Doubles, y: Doubles, since: float | None, until: float | None) -> Curve:
     start = 0 if since is None else int(x.searchsorted(since))
     end = len(x) if until is None else int(x.searchsorted(until, side="right"))
-    return x[start:end], y[start:end]
+    return Curve(x[start:end], y[start:end])
 
 
 def _refuse_empty(curves: Mapping[str, Curve], since: float | None, until: float | None) -> None:
@@ -276,7 +272,7 @@ def _refuse_empty(curves: Mapping[str, Curve], since: float | None, until: float
 
 def _drawn(id: str, curves: Mapping[str, Curve], points: int) -> dict[str, Any]:
     """Points as pairs of env step and value: the least and greatest of each stretch."""
-    from spotter.rundir.history import downsample
+    from spotter.charts.points import downsample
     from spotter.rundir.trend import trend
 
     drawn = []
@@ -293,7 +289,7 @@ def _drawn(id: str, curves: Mapping[str, Curve], points: int) -> dict[str, Any]:
 
 
 def _worth(data: dict[str, Any]) -> int:
-    from spotter.digest.text import tokens
+    from spotter.pages.digest.tokens import tokens
 
     return tokens(as_text(plain(data)))
 

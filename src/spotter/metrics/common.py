@@ -61,7 +61,7 @@ _EPISODES = (
         precision=2,
         shown=True,
         priority=13,
-        advice="It should rise together with train/score; if not, mend reward.signals.",
+        advice="It should rise together with train/score; if not, fix reward.signals.",
     ),
     MetricSpec(
         "train/length",
@@ -328,7 +328,7 @@ _ROLLOUT = (
         low=0,
         high=1,
         priority=94,
-        advice="Look at the faults in events.jsonl; each names copy, seed and last actions.",
+        advice="Look at the faults in events.jsonl; each names env, seed and last actions.",
     ),
 )
 

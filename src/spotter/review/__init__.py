@@ -1,4 +1,4 @@
-"""A language model's opinion of a run: asked only when told to, and kept with the run.
+"""A language model's opinion of a run: requested explicitly, and kept with the run.
 
 Which model is decided by environment variables alone; without them nothing is ever sent.
 """

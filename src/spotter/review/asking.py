@@ -1,13 +1,13 @@
 """Show what a review would send, or send it and keep the answer with the run."""
 
-from spotter.digest.page import TOKENS
-from spotter.display.words import count, plural
+from spotter.pages.digest.page import TOKENS
 from spotter.review import client, shelf
 from spotter.review.client import Client
 from spotter.review.message import Message, message
 from spotter.review.shelf import Review
 from spotter.rundir import identity
 from spotter.rundir.run import Run
+from spotter.text.numbers import count, plural
 from spotter.types import UserError
 
 
@@ -28,7 +28,7 @@ def ask(
     tokens: int = TOKENS,
     timeout_s: float = 180.0,
 ) -> Review:
-    """Send the digest and the question, with `frames` pictures; the answer is kept with the run.
+    """Send the digest and the question, with `frames` images; the answer is kept with the run.
 
     `UserError` if no model is set up, or it cannot be asked.
     """
@@ -53,7 +53,7 @@ def ask(
 
 def summary(made: Message) -> str:
     """How much would go where."""
-    pictures = f" and {plural(len(made.frames), 'picture')}" if made.frames else ""
+    pictures = f" and {plural(len(made.frames), 'frame')}" if made.frames else ""
     return f"About {count(made.tokens)} tokens{pictures}, to {receiver()}."
 
 
@@ -62,7 +62,7 @@ def receiver() -> str:
     try:
         endpoint = client.configured()
     except UserError as error:
-        return f"nobody: {error}"
+        return f"no model: {error}"
     if endpoint is None:
-        return f"nobody: {client.URL_VARIABLE} and {client.MODEL_VARIABLE} are not set"
+        return f"no model: {client.URL_VARIABLE} and {client.MODEL_VARIABLE} are not set"
     return f"{endpoint.model} at {endpoint.host}"

@@ -62,7 +62,7 @@ class Endpoint:
 
 
 def configured() -> Endpoint | None:
-    """What the environment variables say; None if nobody set them."""
+    """What the environment variables say; None if they are not set."""
     url = os.environ.get(URL_VARIABLE, "").strip()
     model = os.environ.get(MODEL_VARIABLE, "").strip()
     if not url and not model:

@@ -1,4 +1,4 @@
-"""One HTTP exchange that ends when agreed, whoever is at the other end.
+"""One HTTP exchange with a hard time limit, whatever the other end does.
 
 A server can drip its status, headers, chunk sizes or text so slowly that no single read is ever
 late. So the exchange has a thread, which is waited for only so long; then its socket is shut down,
@@ -93,7 +93,7 @@ class _Sockets:
                 self.open.append(one)
                 return
         one.close()
-        raise TimeoutError("nobody waits any more")
+        raise TimeoutError("the caller no longer waits")
 
     def shut(self) -> None:
         with self.lock:

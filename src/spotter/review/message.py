@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from spotter.digest.page import TOKENS, digest
-from spotter.digest.private import Discreet
-from spotter.digest.text import clip, short, tokens
-from spotter.display.words import count, number, plural
+from spotter.episodes import format as traces
+from spotter.episodes.format import Trace
+from spotter.episodes.labels import action_label
+from spotter.pages.digest.page import TOKENS, digest
+from spotter.pages.digest.private import Discreet
+from spotter.pages.digest.tokens import clip, tokens
 from spotter.rundir.run import Run
-from spotter.traces import format as traces
-from spotter.traces.format import Trace
-from spotter.traces.labels import action_label
+from spotter.text.numbers import count, number, plural, short
 from spotter.types import UserError
 
 MOST_FRAMES: Final = 32
@@ -28,7 +28,7 @@ USUAL_QUESTION: Final = "What held this run back, and what is the one change to 
 
 @dataclass(frozen=True)
 class Frame:
-    """One picture, and what happened there."""
+    """One image, and what happened there."""
 
     step: int
     text: str
@@ -47,7 +47,7 @@ class Message:
 
     @property
     def tokens(self) -> int:
-        """Of the texts; what a picture costs differs between models."""
+        """Of the texts; what an image costs differs between models."""
         said = (self.system, self.text, *(frame.text for frame in self.frames))
         return sum(map(tokens, said))
 
@@ -64,17 +64,17 @@ class Message:
         ]
 
     def shown(self) -> str:
-        """Every word of it; pictures by their size."""
+        """Every word of it; images by their size."""
         lines = ["--- system ---", self.system, "--- user ---", self.text]
         for frame in self.frames:
-            lines += [frame.text, f"[picture: JPEG, {count(len(frame.jpeg))} bytes]"]
+            lines += [frame.text, f"[image: JPEG, {count(len(frame.jpeg))} bytes]"]
         return "\n".join(lines)
 
 
 def message(
     run: Run, *, question: str = "", frames: int = 0, episode: str = "", budget: int = TOKENS
 ) -> Message:
-    """The message about a run; `frames` pictures of `episode`, else of the newest one captured."""
+    """The message about a run; `frames` images of `episode`, else of the newest one captured."""
     discreet = Discreet.about(run.info())
     asked = discreet.hide(question.strip()) or USUAL_QUESTION
     if tokens(asked) > _MOST_QUESTION:
@@ -103,7 +103,7 @@ def _newest(run: Run) -> Path:
     if there:
         return next(filter(_is_own, there), there[0])
     raise UserError(
-        f"run {run.id} has no episode with pictures; capture one with `spotter inspect {run.id}`"
+        f"run {run.id} has no episode with images; capture one with `spotter inspect {run.id}`"
     )
 
 
@@ -119,7 +119,7 @@ def _episode(trace: Trace, discreet: Discreet) -> str:
     who = meta.checkpoint or meta.mode
     changes = discreet.said(" ".join(meta.changes), 200)
     other = f" This was not the run's own game: {changes}." if changes else ""
-    paid, critic = "what that paid", "what the critic expected"
+    paid, critic = "its reward", "what the critic expected"
     expected = f", {paid} and {critic}" if has_critic else f" and {paid}"
     return (
         f"Frames of an episode played by {discreet.said(who, 40)} ({meta.mode}, seed {meta.seed}): "
@@ -131,19 +131,19 @@ def _episode(trace: Trace, discreet: Discreet) -> str:
 def _frames(trace: Trace, wanted: int, discreet: Discreet) -> list[Frame]:
     """Evenly over the episode, first and last among them."""
     if not len(trace.frames):
-        raise UserError("that episode has no pictures: its environment cannot render")
+        raise UserError("that episode has no images: its environment cannot render")
     steps = np.unique(np.linspace(0, len(trace.frames) - 1, wanted).round().astype(int)).tolist()
     found = [Frame(step, _caption(trace, step, discreet), trace.frames[step]) for step in steps]
     for frame in found:
         if not frame.jpeg.startswith(_JPEG) or len(frame.jpeg) > _MOST_FRAME_BYTES:
-            raise UserError(f"the picture of step {frame.step} is no JPEG of less than 1 MB")
+            raise UserError(f"the image of step {frame.step} is no JPEG of less than 1 MB")
     return found
 
 
 def _caption(trace: Trace, step: int, discreet: Discreet) -> str:
     action = clip(discreet.said(action_label(trace, step)), 40)
     parts = [f"Step {step} of {trace.meta.length}", f"does {action}"]
-    parts += _numbers(trace, step, {"reward": "paid", "value": "critic expects"})
+    parts += _numbers(trace, step, {"reward": "reward", "value": "critic expects"})
     return ", ".join(parts)
 
 

@@ -28,12 +28,12 @@ class Review:
     is_cut: bool
     """Whether the server ended the answer before the model did."""
     tokens: int
-    """Of what was sent, by our estimate, without pictures."""
+    """Of what was sent, by our estimate, without images."""
     frames: tuple[int, ...]
-    """Steps whose pictures were sent."""
+    """Steps whose images were sent."""
     episode: str
     sent: str
-    """Every word that was sent; pictures by their size."""
+    """Every word that was sent; images by their size."""
 
     def markdown(self) -> str:
         """To read: who was asked what, and what came back."""
@@ -56,13 +56,13 @@ def keep(run: Run, fields: Mapping[str, Any]) -> Review:
         write_json(folder / f"{number}.json", asdict(review))  # last: readers look for this one
     finally:
         claim.unlink(missing_ok=True)
-    told = {key: getattr(review, key) for key in ("number", "model", "question", "by")}
-    run.event("review", told)
+    reported = {key: getattr(review, key) for key in ("number", "model", "question", "by")}
+    run.event("review", reported)
     return review
 
 
 def _claim(folder: Path) -> tuple[int, Path]:
-    """A number nobody else has, also if two ask at once."""
+    """A unique number, also if two ask at once."""
     try:
         folder.mkdir(exist_ok=True)
         for number in count(1):

@@ -29,7 +29,7 @@ class Score:
     solved: bool
     deterministic: bool
     truncated: int | None
-    """Episodes cut off by a time limit; None where nobody counted them."""
+    """Episodes cut off by a time limit; None where they were not counted."""
     fingerprint: str
     event: Event
     """As it was written."""

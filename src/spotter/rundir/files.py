@@ -76,7 +76,7 @@ def replace(draft: Path, path: Path) -> None:
             draft.replace(path)
             break
         except PermissionError:
-            # Windows: somebody has the old file open for a moment
+            # Windows: another process has the old file open briefly
             if os.name != "nt" or patience == 19:
                 raise
             sleep(0.02)
@@ -95,6 +95,14 @@ def sync(path: Path) -> None:
 
 def write_json(path: Path, data: Mapping[str, Any]) -> None:
     write_atomic(path, json.dumps(encode(data), indent=2, ensure_ascii=False) + "\n")
+
+
+def json_or_empty(path: Path, most: int = MOST_JSON) -> dict[str, Any]:
+    """What `read_json` gives; empty where the file is missing or damaged."""
+    try:
+        return read_json(path, most)
+    except (OSError, ValueError):
+        return {}
 
 
 def read_json(path: Path, most: int = MOST_JSON) -> dict[str, Any]:
@@ -167,7 +175,7 @@ class LineWriter:
         except FileNotFoundError:
             return False
         except OSError:
-            return True  # cannot be told just now; writing will say
+            return True  # not known now; writing will show
 
     @contextmanager
     def paused(self) -> Iterator[None]:

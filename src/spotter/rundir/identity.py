@@ -1,6 +1,6 @@
-"""run.json: who a run is and how it is doing. Fields: docs/run-directory.md.
+"""run.json: a run's identity and status. Fields: docs/run-directory.md.
 
-Read at the door: what comes out of `read` has every field, of the right type, whichever format the
+Checked on reading: the result of `read` has every field, of the right type, whatever format the
 folder was written in; everything behind trusts it.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from spotter.plugins import RUNS_VARIABLE
 from spotter.rundir import evaluations, process, trust
-from spotter.rundir.files import read_json
+from spotter.rundir.files import json_or_empty, read_json
 from spotter.rundir.lineage import steps_before
 from spotter.rundir.lines import last_record, read_lines
 from spotter.rundir.values import number, whole
@@ -22,7 +22,7 @@ from spotter.types import UserError
 FORMAT: Final = 2
 FOLDER_VARIABLE: Final = RUNS_VARIABLE
 ACTOR_VARIABLE: Final = "SPOTTER_ACTOR"
-"""Set by whoever starts a run for somebody else: who that is, instead of the user's name."""
+"""Set by a program that starts a run on behalf of a user: their name, instead of the account's."""
 SILENT_AFTER_S: Final = 120
 
 Info = dict[str, Any]
@@ -52,6 +52,7 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "heartbeat": (str,),
     "ended": (str, type(None)),
     "by": (str,),
+    "group": (str,),
     "command": (list,),
     "host": (str,),
     "pid": (int,),
@@ -87,6 +88,7 @@ def defaults() -> Info:
         "parent": None,
         "resumes": [],
         "why": "",
+        "group": "",
         "resume_grade": None,
         "best": None,
         "best_interval": None,
@@ -194,11 +196,8 @@ def reached(folder: Path, info: Mapping[str, Any], env_steps: int | None) -> Inf
 
 
 def _pointed_score(folder: Path) -> float | None:
-    """Of the best checkpoint: older versions told run.json only at the end."""
-    try:
-        written = read_json(folder / "checkpoints" / "best.json")
-    except (OSError, ValueError):
-        return None
+    """Of the best checkpoint: older versions wrote run.json only at the end."""
+    written = json_or_empty(folder / "checkpoints" / "best.json")
     return number(written.get("score")) if written.get("seeds") == "eval" else None
 
 
@@ -213,7 +212,7 @@ def tags(folder: Path) -> list[str]:
 def present(folder: Path, info: Info) -> Info:
     """What run.json says, as it is now.
 
-    A `running` run nobody hears of reads `silent`: it was killed, or its machine was. How far a run
+    A `running` run without a sign of life reads `silent`: it or its machine died. How far a run
     is that did not end is in its last row: run.json is written every few seconds only.
     """
     if info["status"] != "running":
@@ -256,7 +255,7 @@ def age_s(time: str) -> float:
 
 
 def user() -> str:
-    """Who runs this process, or for whom."""
+    """The user of this process, or on whose behalf it runs."""
     actor = " ".join(os.environ.get(ACTOR_VARIABLE, "").split())
     if actor:
         return actor[:_LONGEST_ACTOR]

@@ -1,4 +1,4 @@
-"""Who trains a run: at most one process, on whatever machine.
+"""The lock of a run: at most one process trains it, on whatever machine.
 
 Numbered files `trainer-1.lock`, `trainer-2.lock` …; the highest number holds the run. A file is
 made only if it is not there yet, so one of many wins; taking over from a dead holder of number 4
@@ -27,7 +27,7 @@ _BEING_WRITTEN_S: Final = 10
 
 @dataclass(frozen=True)
 class Holder:
-    """A process, told from a later one of the same number where the system allows."""
+    """A process, distinguished from a later one with the same pid where possible."""
 
     host: str
     pid: int
@@ -66,11 +66,21 @@ def take(folder: Path, info: Mapping[str, Any]) -> None:
             holder = _of_old_format(info)
         if number and holder and holder.is_me:
             return
-        if holder and not holder.is_me and not holder.yields and holder.lives(info["heartbeat"]):
-            raise UserError(_in_use(folder, holder))
+        _refuse(folder, info, holder)
         if _make(folder, number + 1):
             return
     raise UserError(f"run {folder.name} is wanted by several processes at once; try again")
+
+
+def require_free(folder: Path, info: Mapping[str, Any]) -> None:
+    """`UserError` if another living process trains the run; nothing is taken."""
+    number, holder = _top(folder)
+    _refuse(folder, info, holder if number else _of_old_format(info))
+
+
+def _refuse(folder: Path, info: Mapping[str, Any], holder: Holder | None) -> None:
+    if holder and not holder.is_me and not holder.yields and holder.lives(info["heartbeat"]):
+        raise UserError(_in_use(folder, holder))
 
 
 def check(folder: Path) -> None:
@@ -81,7 +91,7 @@ def check(folder: Path) -> None:
 
 
 def yield_to_others(folder: Path) -> None:
-    """Everything is written: whoever wants to train the run may take it from this process."""
+    """Everything is written: another process may take the run over."""
     number, holder = _top(folder)
     if holder and holder.is_me:
         write_json(folder / f"trainer-{number}.lock", asdict(replace(holder, yields=True)))
@@ -97,7 +107,7 @@ def release(folder: Path) -> None:
 
 
 def living_holder(folder: Path, info: Mapping[str, Any]) -> Holder | None:
-    """Who trains or films the run right now, this process included."""
+    """The process that trains or films the run now, this one included."""
     number, holder = _top(folder)
     if number == 0:
         holder = _of_old_format(info)
@@ -136,10 +146,10 @@ def _top(folder: Path) -> tuple[int, Holder | None]:
     try:
         return number, Holder(**read_json(files[number]))
     except (OSError, ValueError, TypeError):
-        return number, _somebody(files[number])
+        return number, _holder(files[number])
 
 
-def _somebody(path: Path) -> Holder | None:
+def _holder(path: Path) -> Holder | None:
     """A lock without content is being written just now, or its writer was killed meanwhile."""
     try:
         if time() - path.stat().st_mtime < _BEING_WRITTEN_S:
@@ -169,7 +179,7 @@ def _make(folder: Path, number: int) -> bool:
         os.close(descriptor)
     files = _files(folder)
     if max(files, default=number) > number:
-        # somebody was ahead: made while we looked at an older state
+        # another process was first: made while we looked at an older state
         with suppress(OSError):
             path.unlink()
         return False

@@ -21,14 +21,14 @@ def is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except PermissionError:
-        return True  # somebody else's
+        return True  # another user's
     except (ProcessLookupError, OverflowError):
         return False
     return _linux_stat(pid)[0] != "Z"
 
 
 def start_of(pid: int) -> str:
-    """When a process began, in a form that tells it from a later one; empty where unknown."""
+    """When a process started, to distinguish it from a later one; empty where unknown."""
     return _linux_stat(pid)[1]
 
 

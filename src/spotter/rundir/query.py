@@ -1,8 +1,8 @@
 """The columns of a list of runs, and which runs a query means.
 
-A query is words: plain text is looked for in id, recipe, status and tags; `env=CartPole-v1`,
-`score>100`, `solved=true`, `tag=baseline`, `created>2026-11-01` compare a column, `algo.lr=1e-4`
-and `algo.gamma>0.98` a setting; all must hold.
+A query is words: plain text is looked for in id, recipe, status, group and tags;
+`env=CartPole-v1`, `score>100`, `solved=true`, `tag=baseline`, `group=NAME`, `created>2026-11-01`
+compare a column, `algo.lr=1e-4` and `algo.gamma>0.98` a setting; all must hold.
 """
 
 import fnmatch
@@ -36,6 +36,7 @@ COLUMNS: Final[dict[str, Column]] = {
     "env": _field("env", "text"),
     "algo": _field("algo", "text"),
     "seed": _field("seed", "number"),
+    "group": _field("group", "text"),
     "status": _field("status", "text"),
     "reason": _field("reason", "text"),
     "solved": _field("solved", "bool"),
@@ -126,7 +127,8 @@ def _test_of_setting(
 
 
 def _searchable(info: Info) -> str:
-    return f"{info['id']} {info['address']} {info['status']} {' '.join(info['tags'])}".lower()
+    words = (info["id"], info["address"], info["status"], info["group"], *info["tags"])
+    return " ".join(words).lower()
 
 
 def _missing(key: str, sign: str) -> bool:

@@ -1,9 +1,9 @@
 """Which runs there are. `index.sqlite` remembers what their run.json held; it is never the truth.
 
-Whoever reads the list looks at every folder and reads again what has changed since the index was
+Listing the runs looks at every folder and reads again what has changed since the index was
 written, so killed writers and copied, edited or deleted folders cannot make it wrong. Training does
 not touch the index. It is replaced as a whole and opened without locks: any number of processes may
-do so at once, on any file system; the last one wins, and the next reader mends what is missing.
+do so at once, on any file system; the last one wins, and the next reader repairs what is missing.
 """
 
 import json
@@ -23,7 +23,7 @@ from spotter.rundir.identity import Info, home
 from spotter.types import UserError
 
 INDEX: Final = "index.sqlite"
-_VERSION: Final = 6
+_VERSION: Final = 7
 # Clocks of file systems tick slowly: a file this young may change again without looking it.
 _SETTLED_NS: Final = 3_000_000_000
 _TABLE: Final = (
@@ -58,7 +58,7 @@ def listing() -> Listing:
 
 
 def reindex() -> Listing:
-    """Read every folder anew, whatever the index says."""
+    """Read every folder again, whatever the index says."""
     with suppress(OSError):
         for leftover in (home() / INDEX, *home().glob(f".{INDEX}.*")):
             leftover.unlink(missing_ok=True)

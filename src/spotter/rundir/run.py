@@ -1,4 +1,4 @@
-"""One run: its folder, who it is, how it is doing. Format and files: docs/run-directory.md.
+"""One run: its folder, identity and status. Format and files: docs/run-directory.md.
 
 Exactly one process writes a run, and holds its lock; any number read it.
 """
@@ -63,11 +63,13 @@ class Run:
         *,
         parent: Mapping[str, Any] | None = None,
         why: str = "",
+        group: str = "",
         home: Path | None = None,
     ) -> "Run":
         """A new folder with an id that sorts by time and never collides; this process holds it.
 
-        `parent` is {run, checkpoint, env_steps, kind} of what the policy was taken from.
+        `parent` is {run, checkpoint, env_steps, kind} of what the policy was taken from; `group`
+        the name of the runs it was started with.
         """
         now = identity.now()
         info = {
@@ -97,6 +99,7 @@ class Run:
             "vector_steps": 0,
             "parent": parent,
             "why": why,
+            "group": group,
         }
         run = cls(_new_folder(home or identity.home()))
         try:
@@ -127,7 +130,7 @@ class Run:
     # --- reading ---------------------------------------------------------------------------------
 
     def info(self) -> dict[str, Any]:
-        """run.json, every field; a `running` run nobody hears of any more reads `silent`."""
+        """run.json, every field; a `running` run without a sign of life reads `silent`."""
         return identity.present(self.folder, identity.read(self.folder))
 
     def settings(self) -> dict[str, Any]:
@@ -182,9 +185,9 @@ class Run:
         changes: Mapping[str, Sequence[Any]] | None = None,
         why: str = "",
     ) -> "Run":
-        """Go on from a checkpoint at `env_steps`: hold the run, and forget the rows after it.
+        """Resume from a checkpoint at `env_steps`: hold the run, and forget the rows after it.
 
-        `config` is what it goes on with; `changes` what differs in it, as {name: (before, after)}.
+        `config` is what it resumes with; `changes` what differs in it, as {name: (before, after)}.
         `UserError` if another living process trains the run.
         """
         lock.take(self.folder, self.info())

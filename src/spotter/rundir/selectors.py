@@ -37,7 +37,13 @@ def choose(selector: str, infos: Sequence[Info]) -> str:
     tagged = [info["id"] for info in infos if selector in info["tags"]]
     if tagged:
         return str(tagged[0])
+    grouped = [info["id"] for info in infos if selector and info["group"] == selector]
+    if grouped:
+        raise UserError(
+            f"'{selector}' is a group of {len(grouped)} runs; name one, such as {grouped[0]}"
+        )
     known = {*(info["id"] for info in infos), *(tag for info in infos for tag in info["tags"])}
+    known |= {info["group"] for info in infos if info["group"]}
     raise UserError(f"there is no run '{selector}' in {home()}{did_you_mean(selector, known)}")
 
 

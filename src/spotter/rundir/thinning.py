@@ -61,7 +61,7 @@ def is_due(update: int) -> bool:
 def thin(path: Path, newest: int) -> None:
     """Thin all rows but those of the `RECENT` updates up to `newest`; `StorageError` if it cannot.
 
-    Readers, and a kill, find the old file or the new one. Nobody may be appending meanwhile.
+    Readers, and a kill, find the old file or the new one. No process may append meanwhile.
     """
     last = newest - RECENT
     length = stretch(last)

@@ -12,7 +12,7 @@ from spotter.config import NOT_THE_GAME
 from spotter.config.dump import flow
 
 _BESIDE_LEARNING: Final = (
-    *("budget", "eval", "checkpoint", "video", "alerts", "device", "threads"),
+    *("budget", "eval", "checkpoint", "video", "alerts", "sinks", "device", "threads"),
     *(f"env.{name}" for name in NOT_THE_GAME if name != "count"),
     *("policy.engine", "policy.precision"),
 )
@@ -89,15 +89,15 @@ def words(spans: Sequence[Span]) -> str:
 
 
 def warning(run_id: str, info: Mapping[str, Any]) -> str:
-    """A sentence about what config.yaml does not tell; empty where it tells everything."""
+    """A sentence about what config.yaml does not show; empty where it shows everything."""
     end = _end(info)
-    told = [
+    reported = [
         f"{span.env_steps:,} of {end:,} env steps with {name}={flow(span.value)}"
         for name, spans in changed(info).items()
         for span in spans
         if span.value != spans[-1].value
     ]
-    return f"{run_id} trained {', '.join(told)}" if told else ""
+    return f"{run_id} trained {', '.join(reported)}" if reported else ""
 
 
 def mostly(settings: Mapping[str, Any], ways: Changed) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from spotter.rundir.history import Doubles
 
@@ -72,10 +73,16 @@ def trend(x: Doubles, y: Doubles) -> Trend | None:
     )
 
 
+def bucket(x: Doubles, count: int) -> npt.NDArray[np.intp]:
+    """Which of so many buckets each position along the axis falls into."""
+    start, stop = float(x.min()), float(x.max())
+    share = (x - start) / ((stop - start) or 1.0)
+    return np.minimum((share * count).astype(np.intp), count - 1)
+
+
 def _means(x: Doubles, y: Doubles, stretches: int) -> tuple[Doubles, Doubles]:
     """The mean position and value of each stretch of env steps that holds a point."""
-    share = (x - x[0]) / ((x[-1] - x[0]) or 1.0)
-    place = np.minimum((share * stretches).astype(np.intp), stretches - 1)
+    place = bucket(x, stretches)
     count = np.bincount(place, minlength=stretches)
     used = count > 0
     return tuple(  # type: ignore[return-value]

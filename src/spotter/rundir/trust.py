@@ -87,7 +87,7 @@ def is_foreign(folder: Path, info: Mapping[str, Any]) -> bool:
 
 def _was_here_before(folder: Path, info: Mapping[str, Any], key: "_Key | None") -> bool:
     """Older versions sealed nothing: their runs count as trained here if they name this machine and
-    lay on it before the key was made, which whoever packed a run cannot choose."""
+    lay on it before the key was made, which the sender of a run cannot choose."""
     if info["host"] != process.host():
         return False
     try:
@@ -123,7 +123,7 @@ def _key(make: bool) -> _Key | None:
 
 
 def _make(path: Path) -> None:
-    """Once, whoever comes first; a home folder that cannot be written to is left as it is."""
+    """Once, by the first process; a home folder that cannot be written to is left as it is."""
     if path.exists():
         return
     draft = draft_of(path)

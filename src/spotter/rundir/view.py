@@ -50,7 +50,7 @@ class Change:
 
 
 class RunView:
-    """One run at one moment; `UserError` if its folder holds no run."""
+    """A snapshot of one run; `UserError` if its folder holds no run."""
 
     def __init__(self, run: Run, history: History | None = None) -> None:
         self.run = run
@@ -172,7 +172,7 @@ class RunView:
 
     @property
     def phase(self) -> str:
-        """What it does at the moment: training, evaluating …; empty where its process is gone."""
+        """What it does now: training, evaluating …; empty where its process is gone."""
         return "" if self.status in ("silent", "failed") else text(self.info["phase"])
 
     @property

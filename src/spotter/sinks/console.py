@@ -11,11 +11,11 @@ from rich.console import Console as Terminal
 from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from spotter.display.live import LiveTable
-from spotter.display.notebook import NotebookLine, in_notebook
-from spotter.display.plain import Plain
-from spotter.display.words import printable
-from spotter.recorder import Ending, Row, Sink, Start
+from spotter.sinks.base import Ending, Row, Sink, Start
+from spotter.sinks.terminal.live import LiveTable
+from spotter.sinks.terminal.notebook import NotebookLine, in_notebook
+from spotter.sinks.terminal.plain import Plain
+from spotter.text.numbers import printable
 from spotter.types import Evaluation
 
 
@@ -56,7 +56,7 @@ class Console:
 
     @contextmanager
     def _while_it_lasts(self) -> Iterator[None]:
-        """A terminal may go away (a lost connection, a full disk): the run goes on without it."""
+        """A terminal may go away (a lost connection, a full disk): the run continues without it."""
         try:
             yield
         except OSError:
@@ -87,5 +87,5 @@ def _standard_output() -> Terminal:
 
 
 def _redraws(terminal: Terminal) -> bool:
-    """Whether lines can be drawn anew, with bars and lines beyond ASCII."""
+    """Whether lines can be redrawn, with bars and lines beyond ASCII."""
     return terminal.is_terminal and terminal.is_interactive and terminal.encoding.startswith("utf")

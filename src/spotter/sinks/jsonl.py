@@ -8,10 +8,10 @@ from dataclasses import asdict
 from time import monotonic
 from typing import Any, Final
 
-from spotter.recorder import Ending, Row, Start
 from spotter.rundir import thinning
 from spotter.rundir.files import LineWriter, StorageError
 from spotter.rundir.run import Run
+from spotter.sinks.base import Ending, Row, Start
 from spotter.types import Evaluation
 
 _HEARTBEAT_S: Final = 5.0
@@ -41,7 +41,7 @@ class Jsonl:
         is_behind_others = self._rows.write(row.as_data())
         remark = None
         if not is_behind_others:
-            remark = self._once(
+            remark = self._remark_once(
                 "metrics.jsonl was deleted or replaced while training: earlier rows are gone, and "
                 f"a new file begins with update {row.update:,}"
             )
@@ -64,10 +64,10 @@ class Jsonl:
             with rows.paused():
                 thinning.thin(self._run.metrics_path, update)
         except StorageError as error:
-            return self._once(f"older rows could not be thinned: {error}")
+            return self._remark_once(f"older rows could not be thinned: {error}")
         return None
 
-    def _once(self, remark: str) -> str | None:
+    def _remark_once(self, remark: str) -> str | None:
         """The first of its kind; a file that is deleted again and again is one remark."""
         kind = remark.partition(":")[0]
         if kind in self._said:

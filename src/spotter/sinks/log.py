@@ -1,15 +1,15 @@
 """run.log: the plain lines a terminal would have shown, kept with the run."""
 
-from spotter.recorder import Ending
 from spotter.rundir.files import cannot_write
 from spotter.rundir.run import Run
+from spotter.sinks.base import Ending
 from spotter.sinks.console import Console, Output
 
 _WIDTH = 200
 
 
 class Log(Console):
-    """Appends to run.log; a resumed run goes on in the same file."""
+    """Appends to run.log; a resumed run continues in the same file."""
 
     def __init__(self, run: Run) -> None:
         path = run.folder / "run.log"

@@ -1,7 +1,7 @@
-"""Games people play in the browser: a process for each, pictures out and keys in.
+"""Games people play in the browser: a process for each, frames out and keys in.
 
 A message to the browser is four bytes (length of a header, little-endian), the header as JSON, and
-the JPEG pictures it announces. Pictures the browser is too slow for are dropped, events never are.
+the JPEG images it announces. Frames the browser is too slow for are dropped, events never are.
 The process, with torch and the game in it, ends with its page or with the server, however that
 ends; what it does is in `table.py`. One is kept ready, since the first seconds go into imports.
 """
@@ -19,9 +19,9 @@ from typing import Any, Final
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from spotter import children
 from spotter.launch.worker import Worker
 from spotter.studio.table import COMMAND, FRAME, NOTE, ORDER, packed, play
+from spotter.system import children
 from spotter.types import UserError
 
 MOST_TABLES: Final = 6
@@ -43,7 +43,7 @@ class Table:
         self._worker = worker
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[tuple[bool, bytes]] = deque()
-        """(is a picture, message) for the browser, in order."""
+        """(is an image, message) for the browser, in order."""
         self._news = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self.is_gone = False
@@ -83,16 +83,16 @@ class Table:
 
     def _queue(self, is_picture: bool, message: bytes) -> None:
         if is_picture and self._waiting and self._waiting[-1][0]:
-            self._waiting.pop()  # nobody has seen it, and here is a newer one
+            self._waiting.pop()  # not sent yet, and here is a newer one
         self._waiting.append((is_picture, message))
         self._news.set()
 
     def _keep(self, recording: dict[str, Any]) -> None:
-        """Save an episode in the worker, which plays it again, while the game goes on."""
+        """Save an episode in the worker, which plays it again, while the game continues."""
 
         async def keep() -> None:
             try:
-                folder = await self._worker.run("spotter.traces.play:keep", **recording)
+                folder = await self._worker.run("spotter.episodes.play:keep", **recording)
             except (UserError, RuntimeError) as error:
                 self.tell({"kind": "said", "text": str(error), "bad": True})
             else:
@@ -132,7 +132,7 @@ class Table:
         self.is_gone = True
 
     def wait(self) -> None:
-        """Give it a moment to close its game, then insist."""
+        """Give it time to close its game, then kill it."""
         children.end([self._process], _PATIENCE_S)
         with suppress(OSError):
             self._pipe.close()
@@ -148,7 +148,7 @@ class Arena:
         atexit.register(self.close)  # before multiprocessing waits for its children
 
     def prepare(self) -> None:
-        """Somebody is about to play: have a process ready, for some minutes."""
+        """A user is about to play: have a process ready, for some minutes."""
         if self._spare is not None and not self._spare.is_gone:
             return
         spare = self._spare = Table(self._worker)

@@ -1,24 +1,29 @@
-"""Which charts a run page shows, grouped as the metric catalogue is, and what ECharts is told.
+"""Which figures a run page shows, grouped as the metric catalogue is, and what is drawn in each.
 
 Pure functions of a run's history: no page, no files.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 
+from spotter.charts.chart import Line, Mark, Panel
+from spotter.charts.echarts import MARKS
+from spotter.charts.points import Window, downsample, evenly, smooth, thinned
+from spotter.episodes.human import Baseline
 from spotter.metrics.spec import Catalogue
-from spotter.rundir.history import Doubles, History, downsample, smooth
-from spotter.studio import human, theme
-from spotter.studio.series import pairs
-from spotter.studio.zoom import Window, evenly, thinned
-from spotter.traces.human import Baseline
+from spotter.rundir.history import History
+from spotter.studio import human
 
 Kind = Literal["lines", "scaled", "shares"]
-Options = dict[str, Any]
 
+AXES: Final = {
+    "env steps": "env_steps",
+    "vector steps": "vector_steps",
+    "time": "time/elapsed_s",
+}
 OVERVIEW: Final = "Overview"
 # What is looked at together, in the order of the catalogue; the rest is a group by its own prefix.
 _GROUPS: Final = {
@@ -43,17 +48,16 @@ _OF_COMPONENTS: Final = {
 }
 _POINTS_EACH: Final = {1: 500, 2: 400}
 _FEW_POINTS: Final = 250
-_ROW_HEIGHT: Final = 13  # pixels of a label
-ALERT: Final = "#c77700"
-CHANGE: Final = "#a2508f"
-"""Colours of marks, for light and dark alike."""
-LEGEND: Final = {"alert, when it was first raised": ALERT, "settings changed": CHANGE}
-_LETTER: Final = 0.014  # of a chart's width, which a letter of a label takes at most
+_SCORE: Final = "Score"
+LEGEND: Final = {
+    "alert, when it was first raised": MARKS["alert"],
+    "settings changed": MARKS["change"],
+}
 
 
 @dataclass(frozen=True)
-class Chart:
-    """One or several metrics in one picture."""
+class Figure:
+    """One or several metrics that are drawn together."""
 
     title: str
     keys: tuple[str, ...]
@@ -64,17 +68,21 @@ class Chart:
     names: tuple[str, ...] = ()
     """What the lines are called, where not as their metrics."""
 
+    @property
+    def is_score(self) -> bool:
+        return self.title == _SCORE
+
 
 @dataclass(frozen=True)
-class Mark:
-    """Something that happened at a point of the axis."""
+class Event:
+    """Something that happened, and in which figures it is marked."""
 
     env_steps: float
     text: str
     metric: str = ""
-    """The chart it belongs to, besides that of the score; all of them if `everywhere`."""
+    """The figure it belongs to, besides that of the score; all of them if `everywhere`."""
     everywhere: bool = False
-    colour: str = ALERT
+    kind: Literal["alert", "change"] = "alert"
 
 
 @dataclass(frozen=True)
@@ -90,10 +98,10 @@ class View:
 
 def groups(
     specs: Catalogue, keys: Iterable[str], actions: Sequence[str] = ()
-) -> dict[str, list[Chart]]:
-    """Every chart of a run by the name of its group, the overview first."""
+) -> dict[str, list[Figure]]:
+    """Every figure of a run by the name of its group, the overview first."""
     metrics = sorted((key for key in keys if "/" in key), key=lambda key: _order(specs, key))
-    found: dict[str, list[Chart]] = {name: [] for name in _GROUPS}
+    found: dict[str, list[Figure]] = {name: [] for name in _GROUPS}
     for key in metrics:
         if not key.startswith((_SHARES, *_OF_COMPONENTS)):
             found.setdefault(_group_of(key), []).append(_single(specs, key))
@@ -105,39 +113,39 @@ def groups(
     return {OVERVIEW: overview} | {name: charts for name, charts in found.items() if charts}
 
 
-def _together(metrics: Sequence[str], actions: Sequence[str]) -> dict[str, list[Chart]]:
+def _together(metrics: Sequence[str], actions: Sequence[str]) -> dict[str, list[Figure]]:
     """Metrics that mean more side by side."""
 
     def of(prefix: str) -> tuple[str, ...]:
         return tuple(key for key in metrics if key.startswith(prefix))
 
-    found: dict[str, list[Chart]] = {}
+    found: dict[str, list[Figure]] = {}
     scores = tuple(key for key in human.SCORES if key in metrics)
     if scores:
         about = "raw return of full episodes: while training, and on held-out seeds"
-        found["Scores"] = [Chart("Score", scores, about=about)]
+        found["Scores"] = [Figure(_SCORE, scores, about=about)]
     if len(of("reward/")) > 1:
         about = "mean return of every weighted reward part, same episodes"
-        found["Rewards"] = [Chart("Reward parts", of("reward/"), about=about)]
+        found["Rewards"] = [Figure("Reward parts", of("reward/"), about=about)]
     policy = [*_shares(of(_SHARES), actions)]
     for prefix, (title, about) in _OF_COMPONENTS.items():
         if of(prefix):
             names = tuple(f"component {key.removeprefix(prefix)}" for key in of(prefix))
-            policy.append(Chart(title, of(prefix), about=about, names=names))
+            policy.append(Figure(title, of(prefix), about=about, names=names))
     if policy:
         found["Policy"] = policy
     if len(of("loss/")) > 1:
         about = "every loss divided by its largest size, so that their shapes compare"
-        found["Losses"] = [Chart("Losses together", of("loss/"), "scaled", about, -1, 1)]
+        found["Losses"] = [Figure("Losses together", of("loss/"), "scaled", about, -1, 1)]
     return found
 
 
-def _shares(keys: Sequence[str], actions: Sequence[str]) -> Iterator[Chart]:
-    """One chart for all actions, or one for each component of them."""
+def _shares(keys: Sequence[str], actions: Sequence[str]) -> Iterator[Figure]:
+    """One figure for all actions, or one for each component of them."""
     about = "share of each action in the rollout"
     whole = tuple(key for key in keys if "/" not in key.removeprefix(_SHARES))
     if whole:
-        yield Chart("Actions", whole, "shares", about, 0, 1, _named(whole, actions))
+        yield Figure("Actions", whole, "shares", about, 0, 1, _named(whole, actions))
     components: dict[str, list[str]] = {}
     for key in keys:
         component, slash, _ = key.removeprefix(_SHARES).partition("/")
@@ -146,7 +154,7 @@ def _shares(keys: Sequence[str], actions: Sequence[str]) -> Iterator[Chart]:
     for component, of_it in components.items():
         names = tuple(key.rpartition("/")[2] for key in of_it)
         title = f"Actions, component {component}"
-        yield Chart(title, tuple(of_it), "shares", about, 0, 1, names)
+        yield Figure(title, tuple(of_it), "shares", about, 0, 1, names)
 
 
 def _named(keys: Sequence[str], actions: Sequence[str]) -> tuple[str, ...]:
@@ -167,142 +175,67 @@ def _group_of(key: str) -> str:
     return _OF_PREFIX.get(prefix, prefix.upper() if len(prefix) < 4 else prefix.capitalize())
 
 
-def _single(specs: Catalogue, key: str) -> Chart:
+def _single(specs: Catalogue, key: str) -> Figure:
     spec = specs.find(key)
     if spec is None:
-        return Chart(key, (key,))
+        return Figure(key, (key,))
     about = f"{spec.meaning} ({spec.unit})" if spec.unit else spec.meaning
-    return Chart(key, (key,), about=about, low=spec.low, high=spec.high)
+    return Figure(key, (key,), about=about, low=spec.low, high=spec.high)
 
 
-def options(
-    chart: Chart,
+def panel(
+    figure: Figure,
     history: History,
     view: View,
-    marks: Sequence[Mark] = (),
+    events: Sequence[Event] = (),
     people: Sequence[Baseline] = (),
-) -> Options:
-    """The chart as ECharts draws it; people's scores stand beside the policy's."""
-    base = theme.chart_base(chart.title)
-    lines = [key for key in chart.keys if key in history]
-    series: list[Options] = []
-    for place, key in enumerate(chart.keys):
-        if key in lines:
-            name = chart.names[place] if chart.names else key
-            series += _lines(chart, history, view, key, name, place)
-    if series:
-        here = [
-            mark
-            for mark in marks
-            if mark.everywhere or mark.metric in chart.keys or chart.title == "Score"
-        ]
-        series[-1]["markLine"] = _marked(here, history, view)
-    if set(chart.keys) & set(human.SCORES):
-        series += human.lines(people, series)
-    base["series"] = series
-    base["yAxis"] |= _bounds(chart)
-    base["xAxis"]["name"] = ""
-    if len(lines) > 1:
-        base["legend"] = {
-            "show": True, "data": list(chart.names) or lines, "type": "scroll", "right": 8,
-            "top": 0, "left": 130, "itemHeight": 8, "itemWidth": 14,
-            "textStyle": {"color": "#8a9199", "fontSize": 11},
-        }  # fmt: skip
-    return base
+) -> Panel:
+    """What is drawn; people's scores stand beside the policy's."""
+    lines = [
+        line
+        for place, key in enumerate(figure.keys)
+        if key in history
+        for line in _lines(figure, history, view, place)
+    ]
+    here = [one for one in events if one.everywhere or one.metric in figure.keys or figure.is_score]
+    marks, seen = _marks(here, history, view)
+    return Panel(
+        title=figure.title,
+        lines=lines,
+        stacked=figure.kind == "shares",
+        levels=human.levels(people) if set(figure.keys) & set(human.SCORES) else (),
+        marks=marks,
+        x=view.window or seen,
+        y=(figure.low, figure.high),
+    )
 
 
-def _bounds(chart: Chart) -> Options:
-    """An axis is fixed where the metric cannot leave it; one-sided bounds hold one side."""
-    if chart.low is not None and chart.high is not None:
-        return {"min": chart.low, "max": chart.high, "scale": False}
-    if chart.low == 0:
-        return {"min": 0, "scale": False}
-    return {}
-
-
-def _lines(
-    chart: Chart, history: History, view: View, key: str, name: str, place: int
-) -> list[Options]:
-    """The line; beneath it, where it is smoothed, what was measured, faintly."""
+def _lines(figure: Figure, history: History, view: View, place: int) -> list[Line]:
+    """The line; where it is smoothed, what was measured, faintly."""
+    key = figure.keys[place]
+    name = figure.names[place] if figure.names else key
     x, y = history.curve(key, view.axis)
-    if chart.kind == "scaled" and y.size:
+    if figure.kind == "scaled" and y.size:
         y = y / (float(np.abs(y).max()) or 1.0)
-    points = _POINTS_EACH.get(len(chart.keys), _FEW_POINTS)
-    colour = theme.PALETTE[place % len(theme.PALETTE)]
-    is_stacked = chart.kind == "shares"
+    points = _POINTS_EACH.get(len(figure.keys), _FEW_POINTS)
+    is_stacked = figure.kind == "shares"
     way = evenly if is_stacked else downsample
-    line = _line(name, *thinned(x, smooth(y, view.weight), points, view.window, way), colour)
-    if is_stacked:
-        return [line | {"stack": "all", "areaStyle": {"opacity": 0.5}, "lineStyle": {"width": 0.5}}]
-    if not 0 < view.weight < 1:
-        return [line]
-    faint = _line(name, *thinned(x, y, points, view.window), colour)
-    faint |= {
-        "lineStyle": {"width": 1, "opacity": 0.25},
-        "tooltip": {"show": False},
-        "silent": True,
-    }
-    return [faint, line]
+    smoothed = thinned(x, smooth(y, view.weight), points, view.window, way)
+    lines = [Line(name, *smoothed, colour=place)]
+    if 0 < view.weight < 1 and not is_stacked:
+        measured = thinned(x, y, points, view.window)
+        lines.append(Line(name, *measured, colour=place, weight="faint"))
+    return lines
 
 
-def _line(name: str, x: Doubles, y: Doubles, colour: str) -> Options:
-    return {
-        "type": "line",
-        "name": name,
-        "data": pairs(x, y),
-        "showSymbol": x.size < 3,
-        "color": colour,
-        "lineStyle": {"width": 1.6},
-    }
-
-
-def _marked(marks: Sequence[Mark], history: History, view: View) -> Options:
-    """A line for each, its name beside it in a row of its own: several often begin together."""
+def _marks(
+    events: Sequence[Event], history: History, view: View
+) -> tuple[list[Mark], tuple[float, float] | None]:
+    """Along the axis that is shown, and where that begins and ends."""
     steps, axis = history.column("env_steps"), history.column(view.axis)
     there = np.isfinite(steps) & np.isfinite(axis)
     if not there.any():
-        return {"data": []}
-    places = [float(np.interp(mark.env_steps, steps[there], axis[there])) for mark in marks]
-    start, end = view.window or (float(axis[there].min()), float(axis[there].max()))
-    found = sorted(
-        (place, mark.text, mark.colour) for place, mark in zip(places, marks, strict=True)
-    )
-    shares = [((place - start) / ((end - start) or 1.0), text) for place, text, _ in found]
-    labels = [_beside(share, row) for (share, _), row in zip(shares, rows(shares), strict=True)]
-    return {
-        "symbol": "none",
-        "silent": False,
-        "lineStyle": {"type": "dashed", "width": 1},
-        "label": {"formatter": "{b}", "fontSize": 10, "rotate": 0},
-        "data": [
-            {
-                "name": text,
-                "xAxis": place,
-                "label": label | {"color": colour},
-                "lineStyle": {"color": colour},
-            }
-            for (place, text, colour), label in zip(found, labels, strict=True)
-        ],
-    }
-
-
-def _beside(share: float, row: int) -> Options:
-    """Inside the chart, below the end of its line, on the side where there is room."""
-    is_left = share < 0.5
-    return {
-        "align": "left" if is_left else "right",
-        "offset": [4 if is_left else -4, _ROW_HEIGHT * (row + 1) + 4],
-    }
-
-
-def rows(places: Sequence[tuple[float, str]]) -> list[int]:
-    """For labels from left to right, at a share of the width: the first row where each is free."""
-    ends: list[float] = []
-    found = []
-    for share, text in places:
-        width = len(text) * _LETTER
-        start = share if share < 0.5 else share - width
-        row = next((row for row, end in enumerate(ends) if end < start), len(ends))
-        ends[row:] = [start + width, *ends[row + 1 :]]
-        found.append(row)
-    return found
+        return [], None
+    places = np.interp([one.env_steps for one in events], steps[there], axis[there]).tolist()
+    marks = [Mark(x, one.text, one.kind) for x, one in zip(places, events, strict=True)]
+    return marks, (float(axis[there].min()), float(axis[there].max()))

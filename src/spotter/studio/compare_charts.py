@@ -1,64 +1,63 @@
-"""Charts of the compare page as ECharts options: curves of groups of runs, and their family tree.
+"""What the compare page draws: curves of groups of runs, and their family tree.
 
 Everything is thinned here, so that twenty runs of five thousand updates stay light in a browser.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from spotter.charts.chart import PALETTE, Dash, Line, Panel
+from spotter.charts.points import Window, thinned
+from spotter.episodes.human import Baseline, baselines
 from spotter.metrics.spec import Catalogue
 from spotter.rundir.catalogue import catalogue
-from spotter.rundir.history import Doubles
+from spotter.rundir.curves import Group, Middle, band
+from spotter.rundir.histories import SCORE, Histories
+from spotter.rundir.history import AXES, Curve, Search
 from spotter.rundir.identity import Info
 from spotter.rundir.run import Run
-from spotter.studio import human, series, theme
-from spotter.studio.compare_rows import Rows, Shelf
-from spotter.studio.groups import Band, Curve, Group, Kin, Middle, band
-from spotter.studio.zoom import Window, thinned
-from spotter.traces.human import Baseline, baselines
+from spotter.studio import human
+from spotter.studio.groups import LineageNode
 
-USUAL: Final = "train/score"
+USUAL: Final = SCORE
 _FIRST: Final = (USUAL, "eval/score", "train/reward", "train/length")
-_AXES: Final = frozenset({"update", "env_steps", "vector_steps"})
 _POINTS: Final = 400
 _SEED_POINTS: Final = 150  # of a thin line behind a thick one
-_DASHES: Final = ("solid", "dashed", "dotted")
+_DASHES: Final[tuple[Dash, ...]] = ("solid", "dashed", "dotted")
 _ROW: Final = 56  # pixels per run in the family tree
 
 
 @dataclass(frozen=True)
 class Curves:
-    """What the runs have written so far."""
+    """What the runs have written so far of one metric."""
 
-    rows: Mapping[Run, Rows]
+    metric: str
+    found: Mapping[Run, Search]
     people: Sequence[Baseline] = ()
 
     @property
     def keys(self) -> list[str]:
         """Every metric any of them has, the usual ones first."""
-        found = dict.fromkeys(key for one in self.rows.values() for key in one.keys)
-        names = sorted(key for key in found if key not in _AXES)
+        found = dict.fromkeys(key for one in self.found.values() for key in one.names)
+        names = sorted(key for key in found if key not in AXES)
         return [*(key for key in _FIRST if key in found), *(n for n in names if n not in _FIRST)]
 
     @property
     def version(self) -> object:
         """Another one whenever there is something new to draw."""
-        return tuple(one.version for one in self.rows.values()), tuple(self.people)
+        versions = tuple(one.version for one in self.found.values())
+        return self.metric, versions, tuple(self.people)
 
-    def has(self, key: str) -> bool:
-        return any(key in one for one in self.rows.values())
-
-    def of(self, run: Run, key: str) -> Curve:
-        return self.rows[run].curve(key)
+    @property
+    def is_empty(self) -> bool:
+        return not any(one.curve.values.size for one in self.found.values())
 
 
-def read(shelf: Shelf, runs: Sequence[Run], metric: str) -> Curves:
-    """What is asked for is read here, so that this may run in a thread."""
-    curves = Curves({run: shelf.of(run) for run in runs}, baselines(runs))
-    for one in curves.rows.values():
-        one.prepare(metric)
-    return curves
+def read(histories: Histories, runs: Sequence[Run], metric: str) -> Curves:
+    """May run in a thread."""
+    found = {run: histories.search(run, metric) for run in runs}
+    return Curves(metric, found, baselines(runs))
 
 
 def catalogue_of(runs: Sequence[Run]) -> Catalogue:
@@ -69,115 +68,41 @@ def catalogue_of(runs: Sequence[Run]) -> Catalogue:
 # --- curves --------------------------------------------------------------------------------------
 
 
-def options(
-    groups: Sequence[Group],
-    curves: Curves,
-    metric: str,
-    middle: Middle,
-    window: Window | None = None,
-) -> dict[str, Any]:
+def panel(
+    groups: Sequence[Group], curves: Curves, middle: Middle, window: Window | None = None
+) -> Panel:
     """One colour per group: its middle over seeds, the interval, and every seed behind it."""
-    chart = theme.chart_base()
-    chart["grid"] = {"left": 8, "right": 20, "top": 40, "bottom": 32, "containLabel": True}
-    names = [_label(group) for group in groups]
-    quiet = {"color": "#8a9199", "fontSize": 12, "lineHeight": 20}
-    chart["legend"] = {"show": True, "type": "scroll", "top": 0, "left": 0, "data": names,
-                       "textStyle": quiet, "itemWidth": 18, "itemHeight": 8}  # fmt: skip
-    chart["xAxis"] |= {"name": "env steps", "nameLocation": "middle", "nameGap": 24,
-                       "nameTextStyle": quiet, "min": 0}  # fmt: skip
+    lines = []
     for place, group in enumerate(groups):
-        lines = [curves.of(run, metric) for run in group.runs]
-        colour = theme.PALETTE[place % len(theme.PALETTE)]
-        dash = _DASHES[place // len(theme.PALETTE) % len(_DASHES)]
-        chart["series"] += _drawn(names[place], group, lines, middle, (colour, dash), window)
-    if metric in human.SCORES:
-        chart["series"] += human.lines(curves.people, chart["series"])
-    return chart
+        dash = _DASHES[place // len(PALETTE) % len(_DASHES)]
+        found = _lines(group, [curves.found[run].curve for run in group.runs], middle, window)
+        lines += [replace(line, colour=place, dash=dash) for line in found]
+    return Panel(
+        title="",
+        lines=lines,
+        levels=human.levels(curves.people) if curves.metric in human.SCORES else (),
+        x_title="env steps",
+    )
 
 
-def _label(group: Group) -> str:
-    return f"{group.label} ({group.distinct} seeds)" if group.distinct > 1 else group.label
-
-
-def _drawn(
-    name: str,
-    group: Group,
-    lines: Sequence[Curve],
-    middle: Middle,
-    look: tuple[str, str],
-    window: Window | None,
-) -> list[dict[str, Any]]:
-    """`look`: colour and dash."""
-    colour, dash = look
-    if len(lines) == 1:
-        return [_line(name, _pairs(lines[0].finite(), _POINTS, window), colour, 2.0, dash)]
-    thin = [
-        {
-            **_line(name, _pairs(line.finite(), _SEED_POINTS, window), colour, 0.8, dash),
-            "silent": True,
-            "tooltip": {"show": False},
-            "lineStyle": {"width": 0.8, "color": colour, "opacity": 0.4, "type": dash},
-        }
-        for line in lines
-    ]
-    found = band(lines, group.seeds, middle)
-    if found is None:
-        return thin
-    thick = _line(name, series.pairs(found.env_steps, found.middle), colour, 2.6, dash)
-    # the thick one first: the legend looks like it, and hides all that share its name
-    return [{**thick, "z": 4}, *_interval(name, found, colour), *thin]
-
-
-def _pairs(curve: Curve, points: int, window: Window | None) -> list[list[float]]:
-    return series.pairs(*thinned(curve.env_steps, curve.values, points, window))
-
-
-def _line(
-    name: str, data: list[list[float]], colour: str, width: float, dash: str
-) -> dict[str, Any]:
-    return {
-        "type": "line",
-        "name": name,
-        "data": data,
-        "showSymbol": len(data) == 1,
-        "symbolSize": 6,
-        "itemStyle": {"color": colour},
-        "lineStyle": {"width": width, "color": colour, "type": dash},
-        "emphasis": {"disabled": True},
-    }
-
-
-def _interval(name: str, found: Band, colour: str) -> list[dict[str, Any]]:
-    """ECharts has no bands: an unseen line at the lower end, and the height stacked upon it."""
-    if found.low is None or found.high is None:
-        return []
-    return [
-        _edge(name, found.env_steps, found.low, {"opacity": 0}),
-        _edge(name, found.env_steps, found.high - found.low, {"opacity": 0.16, "color": colour}),
-    ]
-
-
-def _edge(name: str, x: Doubles, y: Doubles, area: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "line",
-        "name": name,
-        "data": series.pairs(x, y),
-        "stack": f"band of {name}",
-        "stackStrategy": "all",  # lower ends below zero, heights above it
-        "showSymbol": False,
-        "silent": True,
-        "tooltip": {"show": False},
-        "lineStyle": {"opacity": 0},
-        "itemStyle": {"opacity": 0},
-        "areaStyle": area,
-        "emphasis": {"disabled": True},
-    }
+def _lines(
+    group: Group, curves: Sequence[Curve], middle: Middle, window: Window | None
+) -> Iterator[Line]:
+    name = f"{group.label} ({group.distinct} seeds)" if group.distinct > 1 else group.label
+    if len(curves) == 1:
+        yield Line(name, *thinned(*curves[0], _POINTS, window))
+        return
+    found = band(curves, group.seeds, middle)
+    if found is not None:
+        yield replace(Line.of_band(name, found), weight="strong")
+    for curve in curves:
+        yield Line(name, *thinned(*curve, _SEED_POINTS, window), weight="faint")
 
 
 # --- the family ----------------------------------------------------------------------------------
 
 
-def tree(kin: Sequence[Kin], chosen: Sequence[str]) -> tuple[dict[str, Any], int]:
+def tree(kin: Sequence[LineageNode], chosen: Sequence[str]) -> tuple[dict[str, Any], int]:
     """Parents on the left; the height it needs in pixels. Runs without relatives stay out."""
     nodes = {one.id: _node(one, one.id in chosen) for one in kin}
     roots = []
@@ -218,7 +143,7 @@ def _leaves(node: Mapping[str, Any]) -> int:
     return sum(_leaves(child) for child in node["children"]) or 1
 
 
-def _circular(one: Kin, kin: Sequence[Kin]) -> bool:
+def _circular(one: LineageNode, kin: Sequence[LineageNode]) -> bool:
     """A run.json may say anything, even that a run is its own grandparent."""
     parents = {other.id: other.parent for other in kin}
     seen, up = {one.id}, one.parent
@@ -230,8 +155,8 @@ def _circular(one: Kin, kin: Sequence[Kin]) -> bool:
     return False
 
 
-def _node(one: Kin, chosen: bool) -> dict[str, Any]:
-    colour = theme.PALETTE[0] if chosen else "#8a9199"
+def _node(one: LineageNode, chosen: bool) -> dict[str, Any]:
+    colour = PALETTE[0] if chosen else "#8a9199"
     tip = _tip(one.info) if one.info else "this run is not here any more"
     return {
         "name": f"{one.id}\n{one.how}" if one.how else one.id,

@@ -6,7 +6,7 @@ from typing import Final
 from spotter.launch.local import Launcher
 from spotter.launch.worker import Worker
 from spotter.rundir.access import Access
-from spotter.studio.series import Histories
+from spotter.rundir.histories import Histories
 
 PATIENCE_S: Final = 60.0
 """How long a page may take to build; on a machine that trains, seconds are nothing unusual."""

@@ -1,4 +1,4 @@
-"""The head of a run page: who the run is, how it is doing, and what can be done with it."""
+"""The head of a run page: the run's identity, its status and its actions."""
 
 import math
 from collections.abc import Awaitable, Callable
@@ -8,14 +8,14 @@ from urllib.parse import quote
 
 from nicegui import ui
 
-from spotter.display.words import amount, count, duration, number, plural, score, to_threshold
 from spotter.rundir.identity import Info
 from spotter.rundir.judged import Judged
-from spotter.studio import starting, theme, told
+from spotter.studio import run_view, starting, theme
 from spotter.studio.context import Context
 from spotter.studio.panels import plain
+from spotter.studio.run_view import Now
 from spotter.studio.tagging import Tags
-from spotter.studio.told import Now
+from spotter.text.numbers import count, duration, number, plural, score, to_threshold
 
 _ACTIONS: Final[dict[str, starting.Action]] = {
     "Stop": starting.stop,
@@ -89,13 +89,13 @@ class Head:
         self._solved.visible = bool(now.view.solved)
         self._sentence.text = " · ".join(_sentences(info))
         self._tags.show(info["tags"])
-        self._failure.text = told.failure(now)
+        self._failure.text = run_view.failure(now)
         self._failed.visible = bool(self._failure.text)
         for name, value in _facts(now).items():
             self._facts[name].text = value
         self._buttons["Stop"].visible = living and not stopping
         self._buttons["Resume"].visible = not living
-        reason = "" if now.has_checkpoint else told.no_checkpoint(word)
+        reason = "" if now.has_checkpoint else run_view.no_checkpoint(word)
         for name in ("Resume", "Fork"):
             theme.allow(self._buttons[name], reason)
         self._inspect.visible = now.has_checkpoint or now.has_episodes
@@ -123,7 +123,7 @@ def _facts(now: Now) -> dict[str, str]:
         "steps to threshold": reached or "–",
         "training mean": _steps(view.train_steps_to_threshold),
         "training score": score(training) if math.isfinite(training) else "–",
-        "env steps": amount(view.env_steps, 0),
+        "env steps": count(view.env_steps),
         "time": duration(view.elapsed_s),
         "fps": _rate(view.fps),
         "wall fps": _rate(view.wall_fps),
@@ -144,4 +144,4 @@ def _steps(env_steps: int | None) -> str:
 def _score(found: Judged | None) -> str:
     episodes = found.episodes if found else 0
     over = f"over {plural(episodes, 'episode')}" if episodes else ""
-    return " ".join(filter(None, (*told.score_text(found), over)))
+    return " ".join(filter(None, (*run_view.score_text(found), over)))

@@ -11,15 +11,15 @@ from urllib.parse import quote
 
 from nicegui import ui
 
-from spotter.display.words import count, plural, share
+from spotter.pages.report.reproduce import Change
 from spotter.rundir import checkpoints
 from spotter.rundir.alerts import Alert
 from spotter.rundir.checkpoints import Checkpoint
-from spotter.rundir.report.reproduce import Change
 from spotter.rundir.run import Run
 from spotter.rundir.view import RunView
-from spotter.studio import theme, told
+from spotter.studio import run_view, theme
 from spotter.studio.context import Context
+from spotter.text.numbers import count, plural, share
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def _often(alert: Alert) -> Iterator[str]:
         yield f"first at {count(alert.first)} env steps"
 
 
-def _draw_films(run: Run, found: Sequence[told.Film]) -> None:
+def _draw_films(run: Run, found: Sequence[run_view.Film]) -> None:
     if not found:
         theme.empty("No videos", "Which episodes are filmed is set by video.when.")
     with ui.element("div").classes("studio-grid"):
@@ -77,18 +77,18 @@ def _draw_checkpoints(run: Run, found: Sequence[Checkpoint]) -> None:
                 _cell(each.name, "mono")
                 _cell(count(each.env_steps), "mono")
                 _cell(notes)
-                _cell(told.certificate(each.certificates.get("eval")))
-                _cell(told.certificate(each.certificates.get("test")))
+                _cell(run_view.certificate(each.certificates.get("eval")))
+                _cell(run_view.certificate(each.certificates.get("test")))
                 with ui.element("td"):
                     query = f"run={quote(run.id, safe='')}&checkpoint={quote(step, safe='')}"
                     ui.link("inspect", f"/inspect?{query}")
 
 
-Settled = tuple[list[told.Line], tuple[Change, ...] | None]
+Settled = tuple[list[run_view.Line], tuple[Change, ...] | None]
 
 
 def _read_config(context: Context, run: Run) -> Settled:
-    return told.settings(run), told.parent_changes(context, run)
+    return run_view.settings(run), run_view.parent_changes(context, run)
 
 
 def _draw_config(run: Run, found: Settled) -> None:
@@ -113,7 +113,7 @@ def _draw_config(run: Run, found: Settled) -> None:
 
 PANELS: Final = {
     "Alerts": Panel(_read_alerts, _draw_alerts),
-    "Videos": Panel(lambda _, run: told.films(run), _draw_films),
+    "Videos": Panel(lambda _, run: run_view.films(run), _draw_films),
     "Checkpoints": Panel(lambda _, run: checkpoints.read(run.folder), _draw_checkpoints),
     "Config": Panel(_read_config, _draw_config),
 }

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from spotter.door import Door, headers_of
+from spotter.system.request_guard import Door, headers_of
 
 COOKIE: Final = "spotter_token"
 _HEADERS: Final = (

@@ -18,7 +18,6 @@ from nicegui import app as pages
 from nicegui import ui
 from starlette.types import ASGIApp
 
-from spotter.door import Door, listen
 from spotter.launch.worker import Worker
 from spotter.rundir.identity import FOLDER_VARIABLE, home
 from spotter.studio.context import Context
@@ -26,6 +25,7 @@ from spotter.studio.pages import compare, film, inspector, play
 from spotter.studio.pages import run as run_page
 from spotter.studio.pages import runs as runs_page
 from spotter.studio.security import Guard
+from spotter.system.request_guard import Door, listen
 from spotter.types import UserError
 
 PAGES: Final = (runs_page, run_page, compare, inspector, play, film)

@@ -11,10 +11,11 @@ from typing import Final, TypeVar
 from nicegui import ui
 
 from spotter.config.catalogue import entries
+from spotter.launch import forms
 from spotter.launch.local import Launch, checked
 from spotter.rundir import checkpoints
 from spotter.rundir.run import Run
-from spotter.studio import forms, theme
+from spotter.studio import theme
 from spotter.studio.context import Context
 from spotter.types import UserError
 
@@ -84,7 +85,7 @@ def _sources(run: Run) -> dict[str, str]:
 
 
 async def resume(context: Context, run: Run) -> None:
-    """Ask what to change, and go on with a run from its latest checkpoint."""
+    """Ask what to change, and resume a run from its latest checkpoint."""
     with _saying():
         further = await asyncio.to_thread(forms.further, run)
         form = _Form(
@@ -240,11 +241,15 @@ class _Form:
         self._settings.clear()
         self._problem.clear()
         try:
-            found = forms.settings(checked(self._wish().address))
+            resolved = checked(self._wish().address)
+            found = forms.settings(resolved)
         except UserError as error:
             with self._problem:
                 theme.problem(str(error))
             return
+        with self._settings:
+            for note in resolved.notes:
+                ui.label(note)
         with self._settings, ui.expansion("All settings").classes("w-full"):
             for section, settings in groupby(found, lambda setting: setting.section):
                 with ui.expansion(section).classes("w-full").props("dense group=settings"):

@@ -1,7 +1,7 @@
-"""The process of one game in the browser: steps it at its pace, hears keys, sends pictures.
+"""The process of one game in the browser: steps it at its pace, receives keys, sends frames.
 
 Torch and the environment live here and nowhere else in Studio. Commands come as JSON objects with
-a word under `do`; anything else is passed over. What is sent begins with one letter that tells the
+a word under `do`; anything else is passed over. What is sent begins with one letter that is the
 server what to do with it.
 """
 
@@ -17,17 +17,17 @@ from multiprocessing.connection import Connection
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
-from spotter.traces.keys import key_name
+from spotter.episodes.keys import key_name
 from spotter.types import UserError
 
 if TYPE_CHECKING:
-    from spotter.traces.play import Game, Session
-    from spotter.traces.screen import Image
+    from spotter.episodes.play import Game, Session
+    from spotter.episodes.screen import Image
 
 FRAME: Final = b"F"
 EVENT: Final = b"E"
 NOTE: Final = b"N"
-"""A picture, an event for the browser, an episode the server shall keep."""
+"""An image, an event for the browser, an episode the server shall keep."""
 ORDER: Final = b"O"
 COMMAND: Final = b"C"
 """From the server itself: what to play next. From the browser: keys and buttons."""
@@ -37,19 +37,19 @@ _PAUSE_AT_END_S: Final = 0.7  # so that one can see how it ended
 _IDLE_S: Final = 3600.0
 _EARLY: Final = 0.6  # of a step; so much sooner comes one that answers a key
 _SMALL: Final = 300  # pixels
-_SMOOTH: Final = 60.0  # pictures a second; more than a screen shows are no use
+_SMOOTH: Final = 60.0  # frames per second; more than a screen shows are no use
 
 
 def play(pipe: Connection) -> None:
     """One game after the other, until the server is gone or says stop."""
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-    import spotter.traces.play  # noqa: F401  # seconds that nobody shall wait for later
+    import spotter.episodes.play  # noqa: F401  # takes seconds, so not later
 
     with suppress(EOFError, OSError):
         order = _first_order(pipe)
         while True:
-            order = _sit_down(pipe, order) or _first_order(pipe)
+            order = _play_game(pipe, order) or _first_order(pipe)
 
 
 def _first_order(pipe: Connection) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def _read_order(message: bytes) -> dict[str, Any]:
     return order
 
 
-def _sit_down(pipe: Connection, order: Mapping[str, Any]) -> dict[str, Any] | None:
+def _play_game(pipe: Connection, order: Mapping[str, Any]) -> dict[str, Any] | None:
     """One game; returns the order that ended it, if one did."""
     game: Game | None = None
     try:
@@ -89,7 +89,7 @@ def _sit_down(pipe: Connection, order: Mapping[str, Any]) -> dict[str, Any] | No
 def _game(order: Mapping[str, Any]) -> "Game":
     import torch
 
-    from spotter.traces.play import Game, Session, race, take_over
+    from spotter.episodes.play import Game, Session, race, take_over
 
     torch.set_num_threads(1)  # small networks; the other cores belong to games and trainings
     if "episode" in order:
@@ -112,7 +112,7 @@ def packed(header: Mapping[str, Any], *pictures: bytes) -> bytes:
 
 
 class _Table:
-    """The loop, and what the browser has told it so far."""
+    """The loop, and the state set by the browser."""
 
     def __init__(self, pipe: Connection, game: "Game", order: Mapping[str, Any]) -> None:
         self._pipe = pipe
@@ -130,7 +130,7 @@ class _Table:
         """A single step was asked for."""
         self._due = 0.0
         self._film: deque[tuple[float, bytes]] = deque()
-        """Pictures of the present step still to be shown, and when."""
+        """Frames of the present step still to be shown, and when."""
         self._number = 0
 
     def run(self) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class _Table:
                 message = self._pipe.recv_bytes()
                 if message[:1] == ORDER:
                     return _read_order(message)
-                self._obey(message[1:])
+                self._handle_command(message[1:])
             elif self._film and monotonic() >= self._film[0][0]:
                 self._pipe.send_bytes(self._film.popleft()[1])
             elif not self._is_time():
@@ -183,7 +183,7 @@ class _Table:
     def _is_human(self) -> bool:
         return any(session.mode == "human" for session in self._game.sessions)
 
-    def _obey(self, raw: bytes) -> None:
+    def _handle_command(self, raw: bytes) -> None:
         try:
             command = json.loads(raw)
             word, value = command["do"], command.get("value")
@@ -271,7 +271,7 @@ class _Table:
         else:
             self._pipe.send_bytes(NOTE + json.dumps(recording).encode())
 
-    # --- pictures --------------------------------------------------------------------------------
+    # --- images --------------------------------------------------------------------------------
 
     def _introduce(self) -> None:
         sessions = self._game.sessions
@@ -300,7 +300,7 @@ class _Table:
         self._pipe.send_bytes(EVENT + packed(header))
 
     def _show(self) -> None:
-        """The present moment at once; after a step, first the frames that led to it."""
+        """The present frame at once; after a step, first the frames that led to it."""
         for _, message in self._film:
             self._pipe.send_bytes(message)
         self._film.clear()
@@ -338,7 +338,7 @@ def _at(frames: Sequence[Any], share: float) -> Any:
 
 
 def _described(session: "Session", size: int) -> dict[str, Any]:
-    """What the page says about a player, beside the picture."""
+    """What the page says about a player, beside the image."""
     shot = session.shot
     assert shot is not None
     chosen: list[int] = []
@@ -382,9 +382,9 @@ def _pace(wanted: Any, otherwise: float) -> float:
 
 
 def jpeg(image: "Image") -> bytes:
-    """By pygame, which is three times quicker than PyAV here; these pictures are not kept.
+    """By pygame, which is three times quicker than PyAV here; these images are not kept.
 
-    JPEG keeps colours at half the resolution only, so small pictures are doubled first.
+    JPEG keeps colours at half the resolution only, so small images are doubled first.
     """
     import pygame
 

@@ -27,7 +27,7 @@ class Tags:
         self._problem = ui.element("div").classes("w-full")
 
     def show(self, tags: Sequence[str]) -> None:
-        """Drawn anew only when they are others: what is focused must not vanish."""
+        """Redrawn only when they change: what is focused must not vanish."""
         if list(tags) == self._shown:
             return
         self._shown = list(tags)

@@ -5,7 +5,7 @@ all pages share. Colours and spacing are in `static/studio.css`.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from nicegui import ui
 
@@ -18,10 +18,6 @@ PAGES: Final = (
     ("Film", "/film"),
 )
 ACCENT: Final = {False: "#0b6e99", True: "#58b6dd"}
-# Distinguishable for colour-blind eyes, on white and on near-black (Okabe and Ito).
-PALETTE: Final = ("#2a8fbd", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7f7f7f",
-    "#8a5cd1",
-)  # fmt: skip
 _COOKIE: Final = "spotter_dark"
 _DARK_WORDS: Final = {"1": True, "0": False}
 
@@ -106,30 +102,6 @@ async def confirm(text: str, yes: str, no: str = "Cancel") -> bool:
     return bool(answer)
 
 
-def chart_base(title: str = "") -> dict[str, Any]:
-    """What every ECharts chart shares; colours are neutral enough for light and dark."""
-    quiet = {"color": "#8a9199", "fontSize": 11}
-    line = {"lineStyle": {"color": "#8a919944"}}
-    axis = {"axisLabel": quiet, "axisLine": line, "splitLine": line, "axisTick": {"show": False}}
-    return {
-        "animation": False,
-        "color": list(PALETTE),
-        "title": {
-            "text": title,
-            "left": 0,
-            "top": 0,
-            "padding": [7, 0, 0, 0],
-            "textStyle": {"fontSize": 13, "fontWeight": 500, "color": "#8a9199"},
-        },
-        "grid": {"left": 8, "right": 16, "top": 34, "bottom": 4, "containLabel": True},
-        "tooltip": {"trigger": "axis", "confine": True, "transitionDuration": 0},
-        "legend": {"show": False},
-        "xAxis": {"type": "value", "max": "dataMax", **axis},
-        "yAxis": {"type": "value", "scale": True, **axis},
-        "series": [],
-    }
-
-
 def _is_here(target: str) -> bool:
     path = ui.context.client.request.url.path
     return path == target or (target == "/" and path.startswith("/run/"))
@@ -137,7 +109,7 @@ def _is_here(target: str) -> bool:
 
 def _dark_switch(dark: ui.dark_mode) -> None:
     """The choice lives in a cookie of the browser, so that the server draws the right page, and is
-    told to the page that is open: whatever the server sends next would turn it back."""
+    sent to the page that is open: whatever the server sends next would turn it back."""
     remember = f"document.cookie='{_COOKIE}='+(d?1:0)+';path=/;max-age=31536000;samesite=strict'"
     toggle = f"() => {{ const d = !Quasar.Dark.isActive; setDark(d); {remember}; emit(d); }}"
     # a plain button: the browser itself turns Enter and space into clicks

@@ -1,15 +1,13 @@
 """What the inspector shows of a stored episode, as data a browser can draw by itself.
 
-One JSON per episode holds every number of every step, so that moving between steps asks nobody.
-Pictures come one at a time: the rendered frame as it was stored, and what the network saw as PNG.
+One JSON per episode holds every number of every step, so moving between steps needs no request.
+Images come one at a time: the rendered frame as it was stored, and what the network saw as PNG.
 No torch here, and no web code.
 """
 
 import base64
-import struct
 import threading
 import zipfile
-import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,11 +16,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from spotter.charts.png import encode
+from spotter.episodes import format as traces
+from spotter.episodes.format import Meta, Trace
+from spotter.episodes.labels import action_label, beliefs, choices, units
+from spotter.episodes.rows import table
 from spotter.rundir.run import Run
-from spotter.traces import format as traces
-from spotter.traces.format import Meta, Trace
-from spotter.traces.labels import action_label, beliefs, choices, units
-from spotter.traces.rows import table
 from spotter.types import UserError
 
 MOST_VALUES: Final = 64
@@ -69,7 +68,7 @@ class Shelf:
 
 
 def details(trace: Trace) -> dict[str, Any]:
-    """Everything about an episode but its pictures, as JSON can hold it."""
+    """Everything about an episode but its images, as JSON can hold it."""
     meta, columns = trace.meta, trace.columns
     width = columns["probability"].shape[1] if "probability" in columns else 0
     doubles = ("reward", "training_reward", "value")
@@ -162,7 +161,7 @@ def packed(array: Array, kind: str) -> dict[str, Any]:
 
 
 def _leaf(trace: Trace, name: str) -> dict[str, Any]:
-    """One piece of an observation: a picture to ask for, or its numbers."""
+    """One piece of an observation: an image to ask for, or its numbers."""
     column, path = trace.columns[name], name.removeprefix("obs/")
     stack = int(trace.meta.stacks.get(path, 1))
     if is_image(column):
@@ -193,7 +192,7 @@ def _reach(values: Array) -> Array:
 
 
 def _newest_first(size: int, stack: int) -> list[int]:
-    """Where the numbers are, moment by moment; a stack holds its oldest moment first."""
+    """Where the numbers are, frame by frame; a stack holds its oldest frame first."""
     if stack <= 1 or size % stack:
         return list(range(size))
     places = np.arange(size).reshape(stack, -1)[::-1]
@@ -201,7 +200,7 @@ def _newest_first(size: int, stack: int) -> list[int]:
 
 
 def _value_names(meta: Meta, path: str, size: int, stack: int) -> list[str]:
-    """Of every number, oldest moment first; numbers where nobody named them."""
+    """Of every number, oldest frame first; indices where there are no names."""
     once = size // max(stack, 1)
     names = observation_names(meta) if path == "obs" else ()
     if len(names) == size:  # the family itself says how long ago
@@ -227,7 +226,7 @@ def observation_names(meta: Meta) -> tuple[str, ...]:
         return ()
 
 
-# --- pictures ------------------------------------------------------------------------------------
+# --- images ------------------------------------------------------------------------------------
 
 
 def frame(trace: Trace, step: int) -> bytes:
@@ -241,17 +240,17 @@ def frame(trace: Trace, step: int) -> bytes:
 
 
 def seen(trace: Trace, leaf: int, step: int) -> bytes:
-    """What the network saw as PNG: every moment of the stack side by side, oldest first."""
+    """What the network saw as PNG: every frame of the stack side by side, oldest first."""
     _check(trace, step)
     names = [name for name in trace.columns if name.startswith("obs/")]
     if not 0 <= leaf < len(names):
         raise UserError(f"this episode has {len(names)} observations, not one number {leaf}")
     column = trace.columns[names[leaf]]
     if not is_image(column):
-        raise UserError(f"observation {names[leaf]} is no picture")
+        raise UserError(f"observation {names[leaf]} is not an image")
     stack = int(trace.meta.stacks.get(names[leaf].removeprefix("obs/"), 1))
     image = _as_bytes(column[step], column)
-    return png(side_by_side(image, _tiles(len(image), stack)))
+    return encode(side_by_side(image, _tiles(len(image), stack)), effort=1)
 
 
 def _check(trace: Trace, step: int) -> None:
@@ -260,7 +259,7 @@ def _check(trace: Trace, step: int) -> None:
 
 
 def _tiles(channels: int, stack: int) -> int:
-    """Pictures next to each other: one per moment if gray or coloured, else one per channel."""
+    """Images next to each other: one per frame if gray or coloured, else one per channel."""
     each = channels // stack if stack and channels % stack == 0 else channels
     return channels // each if each in (1, _RGB) else channels
 
@@ -281,26 +280,6 @@ def side_by_side(image: npt.NDArray[np.uint8], tiles: int) -> npt.NDArray[np.uin
     return np.concatenate([np.moveaxis(part, 0, -1) for part in parts], axis=1)
 
 
-def png(image: npt.NDArray[np.uint8]) -> bytes:
-    """[H, W, 1 or 3] as PNG: lines without a filter, packed by zlib.
-
-    Not `traces.pictures.png`, which keeps its encoders: requests are answered in many threads.
-    """
-    height, width, channels = image.shape
-    lines = np.zeros((height, 1 + width * channels), np.uint8)
-    lines[:, 1:] = image.reshape(height, -1)
-    colour = 2 if channels == _RGB else 0
-    header = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
-    body = zlib.compress(lines.tobytes(), 1)
-    chunks = ((b"IHDR", header), (b"IDAT", body), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in chunks)
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    check = zlib.crc32(kind + data)
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", check)
-
-
 # --- export --------------------------------------------------------------------------------------
 
 
@@ -309,7 +288,7 @@ def as_csv(trace: Trace, gamma: float | None = None, lam: float | None = None) -
     import csv
     import io
 
-    from spotter.traces.advantages import judged
+    from spotter.episodes.advantages import judged
 
     text = io.StringIO()
     rows = table(trace, judged(trace, gamma, lam).columns())

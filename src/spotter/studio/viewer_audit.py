@@ -1,4 +1,4 @@
-"""The reward audit of the inspector: what every part of the reward really paid."""
+"""The reward audit of the inspector: what every reward term contributed."""
 
 import asyncio
 from collections import Counter
@@ -7,19 +7,20 @@ from typing import Final
 
 from nicegui import ui
 
-from spotter.display.words import plural
+from spotter.charts import echarts
+from spotter.episodes import format as traces
+from spotter.episodes.audit import Part, audit
+from spotter.episodes.format import Trace
+from spotter.episodes.signature import signature
 from spotter.studio import theme, viewer
 from spotter.studio.context import Context
-from spotter.traces import format as traces
-from spotter.traces.audit import Part, audit
-from spotter.traces.format import Trace
-from spotter.traces.signature import signature
+from spotter.text.numbers import plural
 from spotter.types import UserError
 
 _MOST_EPISODES: Final = 50
 _MOST_SHOWN: Final = 8  # outliers per part
 _HEADS: Final = (
-    "part", "mean", "spread", "least", "greatest", "per episode", "steps paid", "share",
+    "part", "mean", "spread", "least", "greatest", "per episode", "nonzero", "share",
 )  # fmt: skip
 _ONE, _ALL = "this episode", "all stored episodes of this run"
 
@@ -100,7 +101,7 @@ def mixture(found: list[Trace], copies: int) -> str:
 
 def _table(found: Audited) -> None:
     steps = found.parts[0].steps if found.parts else 0
-    with theme.card(f"What was paid: {plural(len(found.names), 'episode')}, {steps:,} steps"):
+    with theme.card(f"Rewards: {plural(len(found.names), 'episode')}, {steps:,} steps"):
         if found.mixture:
             ui.label(found.mixture).classes("quiet")
         with (
@@ -131,7 +132,7 @@ def _row(part: Part) -> None:
 
 
 def _histogram(part: Part) -> None:
-    options = theme.chart_base()
+    options = echarts.base()
     middles = [(low + high) / 2 for low, high in zip(part.edges, part.edges[1:], strict=False)]
     options["grid"]["top"] = 12
     options["xAxis"] = options["xAxis"] | {
@@ -152,7 +153,7 @@ def _outliers(parts: list[Part], names: list[str], run_id: str) -> None:
     strange = [(part, outlier) for part in parts for outlier in part.outliers[:_MOST_SHOWN]]
     with theme.card("Outliers"):
         if not strange:
-            ui.label("No single step paid far more or less than usual.").classes("quiet")
+            ui.label("No single step had a far higher or lower reward than usual.").classes("quiet")
         for part, outlier in strange:
             name = names[outlier.trace]
             text = f"{part.name} {outlier.value:+.4g} at step {outlier.step} of {name}"

@@ -1,4 +1,4 @@
-"""What if it had done something else here: the inspector's way into `spotter.traces.branch`.
+"""What if it had done something else here: the inspector's way into `spotter.episodes.branch`.
 
 Runs in the worker: translates the probability that was clicked, or the numbers that were written,
 into an action, plays on, and says what became of it.
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from spotter.envs.scale import Scale
+from spotter.episodes import format as traces
+from spotter.episodes.format import Array, Trace
+from spotter.episodes.labels import action_label, units
 from spotter.rundir.run import Run
 from spotter.studio.viewer_capture import telling
-from spotter.traces import format as traces
-from spotter.traces.format import Array, Trace
-from spotter.traces.labels import action_label, units
 from spotter.types import UserError
 
 
@@ -30,7 +30,7 @@ def branch(
 
     `folder` is where the old one lies, `pick` which probability was clicked, or a number per axis.
     """
-    from spotter.traces import branch as branches
+    from spotter.episodes import branch as branches
 
     old = traces.load(Path(folder))
     action = other_action(old, step, pick) if isinstance(pick, int) else numbers(old, step, pick)

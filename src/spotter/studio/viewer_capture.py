@@ -1,4 +1,4 @@
-"""Capturing for the inspector, in the worker: tells how far it is, and can be stopped."""
+"""Capturing for the inspector, in the worker: reports progress, and can be stopped."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -9,20 +9,20 @@ _REPORT_EVERY: Final = 50  # steps
 
 
 def capture(report: Callable[[Any], bool] | None = None, **how: Any) -> str:
-    """`spotter.traces.capture.capture_to_disk`; the folder of the new episode."""
-    from spotter.traces.capture import capture_to_disk
+    """`spotter.episodes.capture.capture_to_disk`; the folder of the new episode."""
+    from spotter.episodes.capture import capture_to_disk
 
     return capture_to_disk(on_step=telling(report), **how)
 
 
 def telling(report: Callable[[Any], bool] | None) -> Callable[[int], bool] | None:
-    """Reports now and then, for every message costs; an episode nobody waits for is not kept."""
+    """Reports now and then, because every message costs time; an abandoned episode is not kept."""
     if report is None:
         return None
 
     def tell(steps: int) -> bool:
         if steps % _REPORT_EVERY == 0 and not report(steps):
-            raise UserError("nobody waits for this episode any more")
+            raise UserError("the episode was cancelled")
         return True
 
     return tell

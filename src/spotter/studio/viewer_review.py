@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spotter.review import Review
 
 _ABOUT: Final = (
-    "Sends a digest of this run, and pictures of this episode if you like, to the model that was "
+    "Sends a digest of this run, and frames of this episode if you like, to the model that was "
     "set up where Studio runs. Nothing is sent before you have seen it and pressed Send."
 )
 _MOST_PICTURES: Final = 8
@@ -36,7 +36,7 @@ class Panel:
             self._question.props('outlined dense rows=2 autogrow maxlength="4000"')
             self._question.classes("w-full")
             self._pictures = ui.number(
-                "Pictures of this episode", value=0, min=0, max=_MOST_PICTURES, precision=0
+                "Frames of this episode", value=0, min=0, max=_MOST_PICTURES, precision=0
             ).props("outlined dense").classes("studio-pictures")  # fmt: skip
             for field in (self._question, self._pictures):
                 field.on_value_change(self._forget)
@@ -45,7 +45,7 @@ class Panel:
                 self._send_button = ui.button("Send", on_click=self._send).props(
                     "unelevated no-caps"
                 )
-                self._told = ui.label("").classes("quiet")
+                self._described = ui.label("").classes("quiet")
             self._problem = ui.column().classes("w-full")
             self._sent = ui.label("").classes("studio-log inspect-sent")
             self._sent.props('tabindex="0" role="region" aria-label="What would be sent"')
@@ -57,7 +57,7 @@ class Panel:
         """What was shown is not what would be sent any more."""
         self._send_button.disable()
         self._sent.visible = False
-        self._told.text = ""
+        self._described.text = ""
 
     async def _show(self) -> None:
         self._forget()
@@ -93,7 +93,7 @@ class Panel:
 
         self._say("")
         self._send_button.disable()
-        self._told.text = "Asking; this may take a minute…"
+        self._described.text = "Asking; this may take a minute…"
         wish = self._wish()
         try:
             run = self._context.run_of(self._run_id)
@@ -103,7 +103,7 @@ class Panel:
             self._send_button.enable()
         else:
             self._sent.visible = False
-        self._told.text = ""
+        self._described.text = ""
         await self._list()
 
     def _say(self, sentence: str) -> None:
@@ -134,7 +134,7 @@ def _answers(found: "Sequence[Review]") -> None:
     for one in reversed(found):
         with theme.card(f"Review {one.number} by {one.model}"):
             when = one.time[:16].replace("T", " ")
-            pictures = f", with {len(one.frames)} pictures of {one.episode}" if one.frames else ""
+            pictures = f", with {len(one.frames)} frames of {one.episode}" if one.frames else ""
             ui.label(f"{when} UTC, asked by {one.by}{pictures}").classes("studio-chart-about")
             ui.label(one.question).classes("quiet")
             ui.label(one.answer.strip()).classes("inspect-answer")

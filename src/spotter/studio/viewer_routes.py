@@ -1,4 +1,4 @@
-"""The addresses from which a browser gets an episode: its numbers, its pictures, and files to keep.
+"""The addresses from which a browser gets an episode: its numbers, its images, and files to keep.
 
 Names are checked by the shelf before they become paths; whatever is wrong is one sentence, 404.
 """

@@ -1,4 +1,4 @@
-"""Saliency, activations and filters of a step as pictures for a page; runs in the worker."""
+"""Saliency, activations and filters of a step as images for a page; runs in the worker."""
 
 import base64
 import math
@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spotter.studio.viewer import png
-from spotter.traces.format import Trace, load
+from spotter.charts.png import encode
+from spotter.episodes.format import Trace, load
 from spotter.types import UserError
 
 Image = npt.NDArray[np.uint8]
@@ -22,8 +22,8 @@ _ABOUT: Final = {
 
 
 def explain(folder: str, step: int) -> list[dict[str, str]]:
-    """title, about and png (base64) of every picture, the most telling first."""
-    from spotter.traces import vision
+    """title, about and png (base64) of every image, the most informative first."""
+    from spotter.episodes import vision
 
     trace = load(Path(folder))
     if not 0 <= step < trace.meta.length:
@@ -33,15 +33,17 @@ def explain(folder: str, step: int) -> list[dict[str, str]]:
     for target in vision.TARGETS if trace.meta.baseline == "value" else ("action",):
         for path, sizes in vision.saliency(policy, trace, step, target).items():
             title = f"Saliency for the {target}{_where(trace, path)}"
-            found.append(_told(title, _ABOUT[target], glowing(_seen(trace, path, step), sizes)))
+            found.append(
+                _described(title, _ABOUT[target], glowing(_seen(trace, path, step), sizes))
+            )
     for layer in vision.activations(policy, trace, step):
         about = f"{len(layer.images)} filters; bright where one found its pattern."
-        found.append(_told(f"Activations: {layer.name}", about, mosaic(layer.images)))
+        found.append(_described(f"Activations: {layer.name}", about, mosaic(layer.images)))
     for path, filters in vision.filters(policy).items():
         about = f"{len(filters)} filters over {filters.shape[1]} channels, oldest left; gray is 0."
         rows = np.stack([_strip(one) for one in filters])
         title = f"Filters of the first layer{_where(trace, path)}"
-        found.append(_told(title, about, mosaic(rows, gap=2, ground=255)))
+        found.append(_described(title, about, mosaic(rows, gap=2, ground=255)))
     return found
 
 
@@ -54,8 +56,9 @@ def _seen(trace: Trace, path: str, step: int) -> npt.NDArray[Any]:
     return np.asarray(trace.columns[f"obs/{path}"][step])
 
 
-def _told(title: str, about: str, image: Image) -> dict[str, str]:
-    return {"title": title, "about": about, "png": base64.b64encode(png(image)).decode()}
+def _described(title: str, about: str, image: Image) -> dict[str, str]:
+    data = base64.b64encode(encode(image, effort=1))
+    return {"title": title, "about": about, "png": data.decode()}
 
 
 def glowing(seen: npt.NDArray[Any], sizes: Image) -> Image:
@@ -71,7 +74,7 @@ def glowing(seen: npt.NDArray[Any], sizes: Image) -> Image:
 
 
 def mosaic(images: Image, gap: int = 1, ground: int = 128) -> Image:
-    """[N, H, W] as one picture about twice as wide as high, [.., .., 1]."""
+    """[N, H, W] as one image about twice as wide as high, [.., .., 1]."""
     count, height, width = images.shape
     columns = min(count, max(1, round(math.sqrt(2 * count * height / width))))
     rows = math.ceil(count / columns)

@@ -7,16 +7,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-import numpy as np
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from spotter.rundir.history import Doubles, downsample
-
-Window = tuple[float, float]
+from spotter.charts.points import Window
 
 HINT: Final = "Ctrl and the wheel zoom, dragging moves along, a double click shows everything."
-_OUTSIDE: Final = 80  # points on either side, to be seen while somebody drags there
 _QUIET_S: Final = 0.15
 _WHOLE: Final = 99.9  # per cent
 _COMPACT: Final = "Intl.NumberFormat('en', {notation: 'compact', maximumFractionDigits: 2})"
@@ -43,7 +39,7 @@ class Zoom:
         ends = [line["data"][-1][0] for line in options["series"] if line["data"]]
         top = max(ends, default=1.0) or 1.0
         options["xAxis"] |= {"min": 0, "max": top}
-        # both ends are odd numbers where somebody zoomed, and stand in the way of the round ones
+        # both ends are odd numbers after zooming, and stand in the way of the round ones
         ends_shown = {"showMinLabel": self.window is None, "showMaxLabel": False}
         options["xAxis"]["axisLabel"] = options["xAxis"]["axisLabel"] | ends_shown | _SHORT
         low, high = self.window or (0.0, top)
@@ -58,9 +54,9 @@ class Zoom:
         return options
 
     def _moved(self, chart: ui.echart, event: GenericEventArguments) -> Any:
-        told = (event.args.get("batch") or [event.args])[0]
+        reported = (event.args.get("batch") or [event.args])[0]
         try:
-            start, end = float(told["start"]), float(told["end"])
+            start, end = float(reported["start"]), float(reported["end"])
         except (KeyError, TypeError, ValueError):
             return None
         top = float(chart.options["xAxis"]["max"])
@@ -71,24 +67,3 @@ class Zoom:
     def _leave(self) -> Any:
         self.window = None
         return self._changed()
-
-
-Thin = Callable[[Doubles, Doubles, int], tuple[Doubles, Doubles]]
-
-
-def evenly(x: Doubles, y: Doubles, points: int) -> tuple[Doubles, Doubles]:
-    """Points picked by their place alone: lines that are stacked need the same ones."""
-    chosen = np.unique(np.linspace(0, len(x) - 1, min(points, len(x))).astype(np.intp))
-    return x[chosen], y[chosen]
-
-
-def thinned(
-    x: Doubles, y: Doubles, points: int, window: Window | None, thin: Thin = downsample
-) -> tuple[Doubles, Doubles]:
-    """Fewer points, most of them where the reader looks."""
-    if window is None or len(x) <= points:
-        return thin(x, y, points)
-    start, end = (int(np.searchsorted(x, place)) for place in window)
-    cuts = ((0, start, _OUTSIDE), (start, end, points), (end, len(x), _OUTSIDE))
-    parts = [thin(x[a:b], y[a:b], most) for a, b, most in cuts if b > a]
-    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])

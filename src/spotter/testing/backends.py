@@ -1,4 +1,5 @@
-"""The transition contract of envs/vector.py as checks any vector back-end can be put through.
+"""The transition contract of envs/backends/vector.py as checks any vector back-end can be put
+through.
 
     from spotter.testing.backends import check_backend
     check_backend(lambda env, count: MyVector(env, count))
@@ -14,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spotter.config import EnvConfig
-from spotter.envs.slices import EnvError
-from spotter.envs.vector import VectorEnv
+from spotter.envs.backends.slices import EnvError
+from spotter.envs.backends.vector import VectorEnv
 from spotter.testing.scripted import ACTIONS, FAULTY_ID, ID, LENGTHS, End, Transition, script
-from spotter.types import Episode, Tape
+from spotter.types import Episode, ReplayLog
 
 MakeBackend = Callable[[EnvConfig, int], VectorEnv]
-"""A back-end with that many copies of that environment, in training mode, without signals."""
+"""A back-end with that many instances of that environment, in training mode, without signals."""
 
 SEEDS: Final = (11, 22, 33)
 ENDS: Final[tuple[End, ...]] = ("terminated", "truncated", "both", "truncated")
@@ -33,11 +34,11 @@ def check_backend(make_backend: MakeBackend) -> None:
     check_masks(make_backend)
     check_episode_statistics(make_backend)
     check_manual_reset(make_backend)
-    check_inactive_copies(make_backend)
+    check_inactive_envs(make_backend)
     check_seeding(make_backend)
-    check_lost_copies(make_backend)
+    check_lost_envs(make_backend)
     check_last_straw(make_backend)
-    check_tapes(make_backend)
+    check_replay_logs(make_backend)
     check_unknown_tapes(make_backend)
 
 
@@ -59,12 +60,12 @@ def truth(
     lengths: Sequence[int] = LENGTHS,
     ends: Sequence[End] = ("terminated",),
 ) -> list[list[Transition]]:
-    """[steps][copies]: what copies started with `SEEDS` must deliver."""
-    copies = [
+    """[steps][envs]: what envs started with `SEEDS` must deliver."""
+    instances = [
         script(seed, actions[:, column].tolist(), lengths, ends)
         for column, seed in enumerate(SEEDS[: actions.shape[1]])
     ]
-    return [list(row) for row in zip(*copies, strict=True)]
+    return [list(row) for row in zip(*instances, strict=True)]
 
 
 def check_transitions(make_backend: MakeBackend) -> None:
@@ -158,8 +159,8 @@ def check_manual_reset(make_backend: MakeBackend) -> None:
         assert [episode.length for episode in episodes] == [1] * len(SEEDS)
 
 
-def check_inactive_copies(make_backend: MakeBackend) -> None:
-    """Copies that are left out neither move nor report."""
+def check_inactive_envs(make_backend: MakeBackend) -> None:
+    """Envs that are left out neither move nor report."""
     active = np.array([True, False, True])
     with make_backend(scripted(lengths=[2]), len(SEEDS)) as vector:
         vector.reset(SEEDS)
@@ -174,18 +175,18 @@ def check_inactive_copies(make_backend: MakeBackend) -> None:
 
 
 def check_seeding(make_backend: MakeBackend) -> None:
-    """Copies differ, the same seeds give the same run, later episodes continue the stream."""
+    """Envs differ, the same seeds give the same run, later episodes continue the stream."""
     env = EnvConfig(id="CartPole-v1", family="gymnasium", time_limit=5)
     with make_backend(env, len(SEEDS)) as vector:
         first, again, other = (_starts(vector, seeds) for seeds in (SEEDS, SEEDS, (1, 2, 3)))
     assert (first == again).all(), "the same seeds must give the same run"
     assert not (first == other).any(), "other seeds must give another run"
     starts = {tuple(start) for episode in first.tolist() for start in episode}
-    assert len(starts) == first.shape[0] * first.shape[1], "copies and episodes must differ"
+    assert len(starts) == first.shape[0] * first.shape[1], "envs and episodes must differ"
 
 
 def _starts(vector: VectorEnv, seeds: Sequence[int]) -> npt.NDArray[Any]:
-    """[episodes, copies, 4]: the first observations of four episodes each."""
+    """[episodes, envs, 4]: the first observations of four episodes each."""
     starts = [vector.reset(seeds).obs["obs"].copy()]
     for step in range(1, 16):
         vector.step(np.full(vector.count, step % 2))
@@ -195,8 +196,8 @@ def _starts(vector: VectorEnv, seeds: Sequence[int]) -> npt.NDArray[Any]:
     return np.array(starts)
 
 
-def check_lost_copies(make_backend: MakeBackend) -> None:
-    """A copy that fails loses that step and no other, is replaced, and is reported once."""
+def check_lost_envs(make_backend: MakeBackend) -> None:
+    """An env that fails loses that step and no other, is replaced, and is reported once."""
     actions = random_actions(12)
     env = faulty(seed=SEEDS[1], episode=2, step=2)  # in the fifth step
     with make_backend(env, len(SEEDS)) as vector:
@@ -211,19 +212,19 @@ def check_lost_copies(make_backend: MakeBackend) -> None:
             if step == 5:
                 _check_replacement(vector, episodes)
         faults = vector.take_faults()
-        assert [(fault.copy, fault.kind) for fault in faults] == [(1, "raised")]
-        assert f"environment copy 1 (seed {SEEDS[1]}, 1 steps into its episode" in faults[0].text
+        assert [(fault.env, fault.kind) for fault in faults] == [(1, "raised")]
+        assert f"environment 1 (seed {SEEDS[1]}, 1 steps into its episode" in faults[0].text
         assert "RuntimeError: the wheels came off" in faults[0].text
         assert "in _spoilt" in faults[0].traceback, "it leads into the environment's own code"
-        assert faults[0].tape is not None
-        assert [int(action) for action in faults[0].tape.actions] == actions[:5, 1].tolist()
+        assert faults[0].replay_log is not None
+        assert [int(action) for action in faults[0].replay_log.actions] == actions[:5, 1].tolist()
         assert not vector.take_faults()
 
 
 def _check_replacement(vector: VectorEnv, episodes: list[Episode]) -> None:
     buffers = vector.buffers
     seed, *rest = buffers.obs["obs"][1].tolist()
-    assert seed not in SEEDS and rest == [0, 0, -1], "the first moment of a new script"
+    assert seed not in SEEDS and rest == [0, 0, -1], "the first step of a new script"
     assert buffers.reward[1] == 0 and not buffers.terminated[1] and not buffers.truncated[1]
     assert 1 not in [episode.env for episode in episodes]
 
@@ -239,7 +240,7 @@ def check_last_straw(make_backend: MakeBackend) -> None:
         try:
             vector.step(ones)
         except EnvError as error:
-            assert error.fault is not None and error.fault.tape is not None
+            assert error.fault is not None and error.fault.replay_log is not None
             assert "returned a reward of nan" in str(error)
             assert "3 failures before it used up env.restarts" in str(error)
         else:
@@ -247,14 +248,14 @@ def check_last_straw(make_backend: MakeBackend) -> None:
         assert vector.take_faults(), "the fault that raised is handed over as well"
 
 
-def check_tapes(make_backend: MakeBackend) -> None:
-    """Other copies, brought to where these are, go on bit for bit, over episodes' ends too."""
+def check_replay_logs(make_backend: MakeBackend) -> None:
+    """Other envs, brought to where these are, continue bit for bit, over episodes' ends too."""
     cart = EnvConfig(id="CartPole-v1", family="gymnasium")
     for env, steps in ((scripted(masks=True), 1), (scripted(masks=True), 8), (cart, 150)):
-        _check_tapes(make_backend, env, random_actions(steps + 60) % 2, steps)
+        _check_replay_logs(make_backend, env, random_actions(steps + 60) % 2, steps)
 
 
-def _check_tapes(
+def _check_replay_logs(
     make_backend: MakeBackend, env: EnvConfig, actions: npt.NDArray[np.int64], steps: int
 ) -> None:
     with make_backend(env, len(SEEDS)) as first, make_backend(env, len(SEEDS)) as second:
@@ -263,15 +264,15 @@ def _check_tapes(
             first.step(taken)
         second.reset((1, 2, 3))
         second.step(actions[0])
-        for _ in range(2):  # a copy that was played to a point can be played to it again
-            assert second.play(first.tapes()).all()
+        for _ in range(2):  # an env that was played to a point can be played to it again
+            assert second.replay(first.replay_logs()).all()
             assert not second.buffers.lost.any() and not second.buffers.terminated.any()
             _check_same(first, second)
         for taken in actions[steps:]:
             assert first.step(taken) == second.step(taken)
             assert (first.buffers.reward == second.buffers.reward).all()
             _check_same(first, second)
-        for a, b in zip(first.tapes(), second.tapes(), strict=True):
+        for a, b in zip(first.replay_logs(), second.replay_logs(), strict=True):
             assert a.seed == b.seed and np.array_equal(a.actions, b.actions)
 
 
@@ -284,11 +285,15 @@ def _check_same(first: VectorEnv, second: VectorEnv) -> None:
 
 
 def check_unknown_tapes(make_backend: MakeBackend) -> None:
-    """A tape without a beginning starts a new episode; one with a seed alone starts at the seed."""
-    tapes = [Tape({}, 77, ()), Tape({}, None, ()), Tape({}, 88, (np.array(1), np.array(2)))]
+    """A log without a start begins a new episode; one with only a seed starts at the seed."""
+    replay_logs = [
+        ReplayLog({}, 77, ()),
+        ReplayLog({}, None, ()),
+        ReplayLog({}, 88, (np.array(1), np.array(2))),
+    ]
     with make_backend(scripted(lengths=[9]), len(SEEDS)) as vector:
         vector.reset(SEEDS)
-        assert vector.play(tapes).tolist() == [True, False, True]
+        assert vector.replay(replay_logs).tolist() == [True, False, True]
         obs = vector.buffers.obs["obs"].tolist()
         assert obs[0] == [77, 0, 0, -1] and obs[2] == [88, 0, 2, 2]
         assert obs[1][0] not in SEEDS and obs[1][1:] == [0, 0, -1]

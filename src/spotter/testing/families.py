@@ -1,4 +1,5 @@
-"""What a file in envs/ promises about an environment, checked against the environment itself.
+"""What a file in envs/families/ declares about an environment, checked against the environment
+itself.
 
     from spotter.testing.families import check_family
     check_family(EnvConfig(id="MyGame-v0", family="my_package.envs"))

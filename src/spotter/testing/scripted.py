@@ -2,7 +2,7 @@
 
 Its observation says which seed, episode and step it belongs to and which action led there, so a
 transition that was mixed up, dropped, repeated or overwritten cannot go unnoticed. `script` is
-the same story told without an environment: what a back-end must deliver. `Faulty-v0` follows the
+the same script without an environment: what a back-end must deliver. `Faulty-v0` follows the
 script up to a given step and then fails in a given way.
 """
 
@@ -28,7 +28,7 @@ ACTIONS: Final = 3
 
 @dataclass(frozen=True)
 class Moment:
-    """Where a copy is in its script."""
+    """Where an env is in its script."""
 
     seed: int
     episode: int
@@ -68,7 +68,7 @@ def script(
     lengths: Sequence[int] = LENGTHS,
     ends: Sequence[End] = ("terminated",),
 ) -> Iterator[Transition]:
-    """What one copy must deliver when it is given these actions."""
+    """What one env must deliver when it is given these actions."""
     now = Moment(seed, 0, 0)
     for action in actions:
         after = Moment(seed, now.episode, now.step + 1, action)
@@ -86,7 +86,7 @@ def script(
 
 
 class Scripted(gym.Env[Any, int]):
-    """See the module. `reset(seed=…)` starts the script anew, `reset()` begins the next episode.
+    """See the module. `reset(seed=…)` restarts the script, `reset()` begins the next episode.
 
     `reuses_array`: every observation is the same object, overwritten, as careless games do.
     `nested`: a Dict holding a Tuple and an image instead of one vector.

@@ -1,4 +1,4 @@
-"""Films of episodes: an evaluation episode is played again and every picture is encoded at once."""
+"""Films of episodes: an evaluation episode is played again and every image is encoded at once."""
 
 from spotter.envs.naming import action_names
 from spotter.video.replay import CannotRender, Film, FilmStopped, film

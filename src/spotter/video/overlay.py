@@ -1,4 +1,4 @@
-"""The strip below a picture: step, action, reward, score. Numpy only, but for the letters.
+"""The strip below an image: step, action, reward, score. Numpy only, but for the letters.
 
 Letters come from the font inside pygame, which every install has and which needs no display; each
 is drawn once and kept.
@@ -16,7 +16,7 @@ Image = npt.NDArray[np.uint8]
 Colour = tuple[int, int, int]
 
 _NARROWEST: Final = 480  # below this width the strip could not be read
-_TALLEST: Final = 960  # small pictures are not blown up beyond this
+_TALLEST: Final = 960  # small images are not blown up beyond this
 _GROUND: Final = (22, 24, 29)
 _QUIET: Final = (150, 157, 170)
 _LOUD: Final = (241, 243, 246)
@@ -37,7 +37,7 @@ class Caption:
 
 
 class Canvas:
-    """One frame of the film, drawn anew for every picture: the picture, enlarged if it is tiny."""
+    """One frame of the film, redrawn for every image: the image, enlarged if it is tiny."""
 
     def __init__(self, picture: Image, title: str) -> None:
         height, width = picture.shape[:2]

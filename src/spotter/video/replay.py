@@ -1,7 +1,7 @@
-"""One episode as mp4: replayed with the same seed and actions, encoded picture by picture.
+"""One episode as mp4: replayed with the same seed and actions, encoded image by image.
 
-The evaluator plays without rendering; a film builds one more copy that renders, and repeats what
-was played. No more than a picture is held in memory, and the file appears when it is complete.
+The evaluator plays without rendering; a film builds one more env that renders, and repeats what
+was played. No more than an image is held in memory, and the file appears when it is complete.
 """
 
 import math
@@ -13,39 +13,36 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final, Self
+from typing import Any, Final
 
-import av
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
-from av.container import OutputContainer
-from av.video.stream import VideoStream
 from gymnasium.spaces import Discrete
 
 from spotter.config import EnvConfig
+from spotter.envs.backends.slices import EnvInstance
 from spotter.envs.base import Env
-from spotter.envs.make import Recipe
+from spotter.envs.make import EnvBuilder
 from spotter.envs.naming import action_names, chord
-from spotter.envs.slices import Copy
-from spotter.rundir.files import StorageError, draft_of, replace
+from spotter.rundir.files import StorageError
 from spotter.types import UserError
+from spotter.video.encoder import Encoder
 from spotter.video.overlay import Canvas, Caption, Image
 
 HOLD_S: Final = 0.5
-"""The last picture stays for so long, so that one can see how it ended."""
+"""The last image stays for so long, so that one can see how it ended."""
 _USUAL_FPS: Final = 30.0
 _FASTEST_FPS: Final = 120.0
-_CODEC: Final = {"preset": "veryfast", "crf": "20", "rc-lookahead": "10"}
 Array = npt.NDArray[Any]
 
 
 class CannotRender(RuntimeError):  # noqa: N818 - it is an answer, not a fault
-    """The environment gives no pictures; the message is one sentence that names it and says why."""
+    """The environment gives no images; the message is one sentence that names it and says why."""
 
 
 class FilmStopped(Exception):  # noqa: N818 - it is an answer, not a fault
-    """Whoever wanted the film does not want to wait for it; nothing of it stays."""
+    """The film was cancelled; nothing of it is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,28 +69,28 @@ def film(
     within_s: float = math.inf,
     stop: Callable[[], bool] = lambda: False,
 ) -> Film:
-    """Play an episode again in an evaluation copy and film it; `actions` as in the buffers.
+    """Play an episode again in an evaluation env and film it; `actions` as in the buffers.
 
-    One picture after the reset and one per raw step (frame skip included), the last one held. An
+    One image after the reset and one per raw step (frame skip included), the last one held. An
     episode of more than `max_s` seconds is cut, and one that takes more than `within_s` seconds to
     film. Raises `FilmStopped` soon after `stop()` is true.
     """
     until = monotonic() + within_s
     with no_window():
-        copy = rendering_copy(env)
+        instance = rendering_copy(env)
         try:
-            fps = fps_of(copy.env.metadata.get("render_fps"))
+            fps = fps_of(instance.env.metadata.get("render_fps"))
             with Encoder(path, fps) as encoder:
-                is_box = copy.spaces.action.kind == "box"
-                axes = _axes(_names_of(env, copy)) if is_box else None
-                camera = Camera(copy.meter.env, encoder, title or env.id, stop, axes)
-                copy.meter.env = camera  # below frame skip: every raw step is seen
+                is_box = instance.spaces.action.kind == "box"
+                axes = _axes(_names_of(env, instance)) if is_box else None
+                camera = Camera(instance.meter.env, encoder, title or env.id, stop, axes)
+                instance.meter.env = camera  # below frame skip: every raw step is seen
                 most = math.inf if max_s is None else max(1, round(fps * Fraction(max_s)))
 
                 def is_full() -> bool:
                     return camera.frames >= most or monotonic() >= until
 
-                is_cut = not _play(copy, camera, seed, actions, _names(env, copy), is_full)
+                is_cut = not _play(instance, camera, seed, actions, _names(env, instance), is_full)
                 camera.shoot(ended=not is_cut)
                 encoder.hold(round(fps * HOLD_S) - 1)
         except (CannotRender, FilmStopped, StorageError):
@@ -102,13 +99,13 @@ def film(
             raise CannotRender(f"{env.id} cannot be filmed: {sentence(error)}") from error
         finally:
             with suppress(Exception):  # the film is made, or the reason why not is on its way
-                copy.close()
-    seconds, score = float(encoder.frames / fps), copy.meter.score
+                instance.close()
+    seconds, score = float(encoder.frames / fps), instance.meter.score
     return Film(path, encoder.frames, score, seconds, float(fps), is_cut)
 
 
 class Camera(gym.Wrapper[Any, Any, Any, Any]):
-    """Takes a picture after every raw step, and keeps the caption up to date."""
+    """Takes an image after every raw step, and keeps the caption up to date."""
 
     def __init__(
         self,
@@ -160,7 +157,7 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
             self._canvas = Canvas(picture, self._title)
         if not self._canvas.fits(picture):
             raise CannotRender(
-                f"{name_of(self.env)} cannot be filmed: its pictures change their size"
+                f"{name_of(self.env)} cannot be filmed: its images change their size"
             )
         now = self.caption
         caption = Caption(now.step, now.action, now.reward, now.score, ended)
@@ -168,7 +165,7 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def _play(
-    copy: Copy,
+    instance: EnvInstance,
     camera: Camera,
     seed: int,
     actions: Sequence[Array],
@@ -176,36 +173,36 @@ def _play(
     is_full: Callable[[], bool],
 ) -> bool:
     """Whether all of it was played before the film was full."""
-    copy.env.reset(seed=seed)
+    instance.env.reset(seed=seed)
     for action in actions:
         if is_full():
             return False
         camera.decide(name(action))
-        _, _, terminated, truncated, _ = copy.env.step(copy.decode(action))
+        _, _, terminated, truncated, _ = instance.env.step(instance.decode(action))
         if terminated or truncated:
             break
     return True
 
 
-def rendering_copy(env: EnvConfig) -> Copy:
+def rendering_copy(env: EnvConfig) -> EnvInstance:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the render mode: we say it in our own words
-            copy = Recipe(env, training=False, render=True).build()
+            instance = EnvBuilder(env, training=False, render=True).build()
     except UserError as error:
         reason = "it knows no render_mode" if "render_mode" in str(error) else str(error)
         raise CannotRender(f"{env.id} cannot be filmed: {reason}") from error
-    if copy.env.render_mode != "rgb_array":
-        copy.close()
+    if instance.env.render_mode != "rgb_array":
+        instance.close()
         raise CannotRender(f"{env.id} cannot be filmed: it does not render to rgb_array")
-    return copy
+    return instance
 
 
 def picture_of(env: Env) -> Image:
-    """[height, width, 3] of bytes, whatever shade of picture the environment gives."""
+    """[height, width, 3] of bytes, whatever shade of image the environment gives."""
     try:
         rendered: Any = env.render()
-    except Exception as error:  # somebody else's drawing code may fail in any way
+    except Exception as error:  # third-party rendering code may fail in any way
         raise CannotRender(f"{name_of(env)} cannot be filmed: {sentence(error)}") from error
     if rendered is None:
         raise CannotRender(f"{name_of(env)} cannot be filmed: render() gives nothing")
@@ -250,23 +247,23 @@ def no_window() -> Iterator[None]:
 # --- names of actions ----------------------------------------------------------------------------
 
 
-def _names(env: EnvConfig, copy: Copy) -> Callable[[Array], str]:
+def _names(env: EnvConfig, instance: EnvInstance) -> Callable[[Array], str]:
     """A row of the action buffer in words."""
-    spec, names = copy.spaces.action, _names_of(env, copy)
+    spec, names = instance.spaces.action, _names_of(env, instance)
     if spec.kind == "box":
-        return lambda action: _axes(names)(copy.decode(action))
+        return lambda action: _axes(names)(instance.decode(action))
 
     def name(action: Array) -> str:
         if spec.kind == "discrete":
             chosen = int(action)
-            return names[chosen] if len(names) == spec.nvec[0] else str(copy.decode(action))
-        return chord([int(value) for value in np.ravel(copy.decode(action))], names)
+            return names[chosen] if len(names) == spec.nvec[0] else str(instance.decode(action))
+        return chord([int(value) for value in np.ravel(instance.decode(action))], names)
 
     return name
 
 
-def _names_of(env: EnvConfig, copy: Copy) -> tuple[str, ...]:
-    bare = copy.meter.action_space
+def _names_of(env: EnvConfig, instance: EnvInstance) -> tuple[str, ...]:
+    bare = instance.meter.action_space
     return action_names(env, int(bare.start) if isinstance(bare, Discrete) else 0)
 
 
@@ -279,78 +276,3 @@ def _axes(names: Sequence[str]) -> Callable[[Any], str]:
         return "  ".join(f"{lab}{v:+.2f}" for lab, v in zip(labels, values, strict=True))
 
     return name
-
-
-# --- encoding ------------------------------------------------------------------------------------
-
-
-class Encoder:
-    """H.264 in mp4, under a temporary name until it is closed; on an error nothing stays."""
-
-    def __init__(self, path: Path, fps: Fraction) -> None:
-        self._path = path
-        self._draft = draft_of(path)
-        self._fps = fps
-        self._container: OutputContainer | None = None
-        self._stream: VideoStream | None = None
-        self._last: Image | None = None
-        self.frames = 0
-
-    def add(self, image: Image) -> None:
-        frame = av.VideoFrame.from_ndarray(image, format="rgb24")
-        frame.pts = self.frames
-        frame.time_base = 1 / self._fps
-        with self._writing():
-            container, stream = self._open(image)
-            container.mux(stream.encode(frame))
-        self._last = image
-        self.frames += 1
-
-    def hold(self, frames: int) -> None:
-        """Show the last picture for longer."""
-        assert self._last is not None, "there is no picture to hold"
-        for _ in range(frames):
-            self.add(self._last)
-
-    def _open(self, image: Image) -> tuple[OutputContainer, VideoStream]:
-        """With the first picture, whose size decides."""
-        if self._container is None or self._stream is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            # the index in front lets browsers begin before they have the whole file
-            options = {"movflags": "+faststart"}
-            self._container = av.open(
-                str(self._draft), "w", format="mp4", container_options=options
-            )
-            self._stream = self._container.add_stream("libx264", self._fps, options=dict(_CODEC))
-            self._stream.height, self._stream.width = image.shape[:2]
-            self._stream.pix_fmt = "yuv420p"
-            self._stream.codec_context.time_base = 1 / self._fps
-            self._stream.codec_context.thread_count = 1  # training wants the other cores
-        return self._container, self._stream
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, av.FFmpegError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise StorageError(f"cannot write {self._path}: {reason}") from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if self._container is None or self._stream is None:
-                return
-            if kind is None:
-                with self._writing():
-                    self._container.mux(self._stream.encode(None))
-                    self._container.close()
-                    replace(self._draft, self._path)
-            else:
-                with suppress(OSError, av.FFmpegError):  # what went wrong is already on its way
-                    self._container.close()
-        finally:
-            with suppress(OSError):
-                self._draft.unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from pydantic import Field
 from spotter.config import Whole, WrapperConfig
 from spotter.envs.base import Env
 from spotter.envs.spaces import encode_mask
-from spotter.envs.wrappers.base import Bools, Start, Step, mask_parts
+from spotter.envs.wrapping import Bools, Start, Step, mask_parts
 from spotter.types import UserError
 
 Combination = Annotated[tuple[Whole, ...], Field(strict=False)]

@@ -12,7 +12,7 @@ from pydantic import Field
 from spotter.config import Whole, WrapperConfig
 from spotter.envs.base import Env
 from spotter.envs.spaces import encode_mask
-from spotter.envs.wrappers.base import Start, Step, mask_parts
+from spotter.envs.wrapping import Start, Step, mask_parts
 from spotter.types import UserError
 
 

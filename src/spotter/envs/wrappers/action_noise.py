@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from spotter.config import WrapperConfig
 from spotter.envs.base import Env
 from spotter.envs.spaces import encode_mask
-from spotter.envs.wrappers.base import Bools, SeededWrapper, Start, Step, mask_parts
+from spotter.envs.wrapping import Bools, SeededWrapper, Start, Step, mask_parts
 from spotter.types import UserError
 
 

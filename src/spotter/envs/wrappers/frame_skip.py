@@ -12,13 +12,13 @@ from pydantic import Field, model_validator
 
 from spotter.config import Whole, WrapperConfig
 from spotter.envs.base import Env
-from spotter.envs.wrappers.base import SeededWrapper, Start, Step, needs_box
+from spotter.envs.wrapping import SeededWrapper, Start, Step, needs_box
 
 
 class Config(WrapperConfig):
     name: Literal["frame_skip"]
     skip: Whole | Annotated[tuple[Whole, Whole], Field(strict=False)] = Field(
-        4, description="Raw frames per decision; [min, max] draws anew for each decision."
+        4, description="Raw frames per decision; [min, max] draws the number for each decision."
     )
     pool: bool = Field(False, description="Maximum over the last two raw frames.")
 

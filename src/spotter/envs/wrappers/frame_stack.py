@@ -15,7 +15,7 @@ from pydantic import Field
 
 from spotter.config import Whole, WrapperConfig
 from spotter.envs.base import Env
-from spotter.envs.wrappers.base import RGB_AXES, Start, Step, is_channels_first, needs_box
+from spotter.envs.wrapping import RGB_AXES, Start, Step, is_channels_first, needs_box
 
 
 class Config(WrapperConfig):

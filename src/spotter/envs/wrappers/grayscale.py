@@ -8,7 +8,7 @@ from gymnasium import spaces as gs
 
 from spotter.config import WrapperConfig
 from spotter.envs.base import Env
-from spotter.envs.wrappers.base import needs_picture
+from spotter.envs.wrapping import needs_picture
 from spotter.types import UserError
 
 _WEIGHTS: Final = np.array([0.299, 0.587, 0.114], dtype=np.float32)  # ITU-R BT.601

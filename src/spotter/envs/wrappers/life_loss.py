@@ -1,4 +1,4 @@
-"""End a training episode when a life is lost, while the game itself goes on.
+"""End a training episode when a life is lost, while the game itself continues.
 
 The learner sees death as death; the score stays that of the whole game, which is one episode for
 the score whatever the number of lives. The game's `info` must hold `lives`. Left out in evaluation,
@@ -12,7 +12,7 @@ from pydantic import Field
 
 from spotter.config import WrapperConfig
 from spotter.envs.base import Env
-from spotter.envs.wrappers.base import Start, Step
+from spotter.envs.wrapping import Start, Step
 from spotter.types import UserError
 
 

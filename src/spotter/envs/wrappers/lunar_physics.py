@@ -1,7 +1,7 @@
-"""LunarLander with other gravity, wind and engines, drawn anew at every reset.
+"""LunarLander with other gravity, wind and engines, resampled at every reset.
 
 Engine power is a constant of Gymnasium's module, shared by all landers of a process, so it is set
-around this copy's own steps only and put back at once. The draw is in `info["physics"]`.
+around this env's own steps only and put back at once. The draw is in `info["physics"]`.
 """
 
 import sys
@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from spotter.config import WrapperConfig
 from spotter.envs.base import Env
-from spotter.envs.wrappers.base import Range, SeededWrapper, Start, Step
+from spotter.envs.wrapping import Range, SeededWrapper, Start, Step
 from spotter.types import UserError
 
 _MODULE: Final = "gymnasium.envs.box2d.lunar_lander"

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from spotter.config import WrapperConfig
 from spotter.envs.base import Env
-from spotter.envs.wrappers.base import SeededWrapper, Start, Step
+from spotter.envs.wrapping import SeededWrapper, Start, Step
 from spotter.types import UserError
 
 

@@ -1,4 +1,4 @@
-"""Tell the policy what it did last: one-hot rows of its latest actions, after the observation.
+"""Show the policy its latest actions: one-hot rows after the observation.
 
 The newest action comes first; before the first action of an episode the rows are zero. For vector
 observations and Discrete actions.
@@ -14,7 +14,7 @@ from pydantic import Field
 
 from spotter.config import Whole, WrapperConfig
 from spotter.envs.base import Env
-from spotter.envs.wrappers.base import Start, Step, needs_box
+from spotter.envs.wrapping import Start, Step, needs_box
 from spotter.types import UserError
 
 

@@ -1,4 +1,4 @@
-"""Domain randomisation: attributes of the bare environment drawn anew at every reset.
+"""Domain randomisation: attributes of the bare environment resampled at every reset.
 
     {name: randomize, attributes: {gravity: [-11, -9], wind_power: [0, 20], enable_wind: true}}
 
@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field
 from spotter import plugins
 from spotter.config import WrapperConfig
 from spotter.envs.base import Env
-from spotter.envs.wrappers.base import SeededWrapper, Start, is_number, ordered
+from spotter.envs.wrapping import SeededWrapper, Start, is_number, ordered
 from spotter.types import UserError
 
 

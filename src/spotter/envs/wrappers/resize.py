@@ -1,6 +1,6 @@
 """Smaller (or larger) images by area averaging, with two small matrices and no image library.
 
-Every new pixel is the mean of the old picture under it, so nothing that flickers between pixels
+Every new pixel is the mean of the old image under it, so nothing that flickers between pixels
 is lost when shrinking. Enlarging gives blocks, blended where a new pixel straddles two old ones.
 """
 
@@ -14,7 +14,7 @@ from pydantic import Field
 
 from spotter.config import Whole, WrapperConfig
 from spotter.envs.base import Env
-from spotter.envs.wrappers.base import needs_picture
+from spotter.envs.wrapping import needs_picture
 
 
 class Config(WrapperConfig):

@@ -1,4 +1,4 @@
-"""Runs side by side: curves over seeds with honest intervals, what differs, and who is kin to whom.
+"""Runs side by side: curves over seeds with confidence intervals, what differs, and lineage.
 
 Curves are thinned on the server; a visit reads each run once and then only what was added to it.
 """
@@ -11,17 +11,19 @@ from urllib.parse import urlencode
 
 from nicegui import ui
 
-from spotter.display.words import plus_minus, score, to_threshold
-from spotter.intervals import interval
+from spotter.charts import echarts
+from spotter.intervals import FEW_SEEDS, FEWEST_SEEDS, over_seeds
 from spotter.metrics.spec import MetricSpec
+from spotter.rundir import curves as grouping
 from spotter.rundir.compare import warnings
+from spotter.rundir.curves import Group, Middle
+from spotter.rundir.group import members
 from spotter.rundir.identity import Info
 from spotter.rundir.view import RunView
 from spotter.studio import compare_charts, groups, theme
-from spotter.studio.compare_rows import Shelf
 from spotter.studio.context import PATIENCE_S, Context
-from spotter.studio.groups import Group, Middle
 from spotter.studio.zoom import HINT, Zoom
+from spotter.text.numbers import plural, plus_minus, score, to_threshold
 from spotter.types import UserError
 
 MOST_RUNS: Final = 50
@@ -33,8 +35,6 @@ CSS: Final = theme.STATIC / "inspector.css"
 
 
 def register(context: Context) -> None:
-    shelf = Shelf()
-
     @ui.page("/compare", title="Compare", response_timeout=PATIENCE_S)
     async def compare(runs: str = "", metric: str = "", middle: str = "median") -> None:
         with theme.frame("Compare"):
@@ -42,7 +42,7 @@ def register(context: Context) -> None:
             theme.heading("Compare", 1)
             ids = list(dict.fromkeys(part for part in runs.split(",") if part))
             try:
-                await _Page(context, shelf, ids, metric, middle).draw()
+                await _Page(context, ids, metric, middle).draw()
             except UserError as error:
                 theme.problem(str(error))
 
@@ -57,10 +57,8 @@ def address(ids: Sequence[str], metric: str = "", middle: str = "median") -> str
 class _Page:
     """One visit."""
 
-    def __init__(
-        self, context: Context, shelf: Shelf, ids: Sequence[str], metric: str, middle: str
-    ) -> None:
-        self.context, self.shelf, self.ids = context, shelf, list(ids)
+    def __init__(self, context: Context, ids: Sequence[str], metric: str, middle: str) -> None:
+        self.context, self.ids = context, list(ids)
         self.metric = metric or compare_charts.USUAL
         self.middle: Middle = "iqm" if middle == "iqm" else "median"
         self.together = True
@@ -72,6 +70,7 @@ class _Page:
         if not infos:
             theme.empty("There are no runs to compare yet", "Start one: spotter train CartPole-v1")
             return
+        self.ids = _expanded(self.ids, infos)
         self._picker(infos)
         if not self.ids:
             theme.empty(
@@ -125,11 +124,12 @@ class _Page:
             ui.navigate.to(address(chosen, self.metric, self.middle))
 
     async def _begin(self) -> compare_charts.Curves:
-        self.grouped = await asyncio.to_thread(groups.groups, self.runs)
+        self.grouped = await asyncio.to_thread(grouping.groups, self.runs)
         return await self._read()
 
     async def _read(self) -> compare_charts.Curves:
-        return await asyncio.to_thread(compare_charts.read, self.shelf, self.runs, self.metric)
+        read = compare_charts.read
+        return await asyncio.to_thread(read, self.context.histories, self.runs, self.metric)
 
     async def _sections(self, curves: compare_charts.Curves, infos: Sequence[Info]) -> None:
         views = await asyncio.to_thread(groups.views, self.runs)
@@ -189,41 +189,59 @@ class _Page:
 
     def _options(self, curves: compare_charts.Curves) -> dict[str, Any]:
         self._drawn = self._wanted(curves)
-        shown = self.grouped if self.together else groups.each_alone(self.runs)
+        shown = self.grouped if self.together else grouping.each_alone(self.runs)
         window = self.zoom.window
-        return self.zoom.apply(
-            compare_charts.options(shown, curves, self.metric, self.middle, window)
-        )
+        panel = compare_charts.panel(shown, curves, self.middle, window)
+        return self.zoom.apply(echarts.drawn(panel))
 
     def _wanted(self, curves: compare_charts.Curves) -> object:
-        """What the picture depends on."""
-        return curves.version, self.metric, self.middle, self.together, self.zoom.window
+        """What the chart depends on."""
+        return curves.version, self.middle, self.together, self.zoom.window
 
     def _say(self, curves: compare_charts.Curves) -> None:
         spec = compare_charts.catalogue_of(self.runs).find(self.metric)
         self.about.set_text(_about(self.metric, spec, self.grouped, self.middle))
         self.advised.clear()
         with self.advised:
-            if not curves.has(self.metric):
-                theme.problem(f"none of these runs has written {self.metric}")
-            for text in groups.advice(self.grouped):
+            if curves.is_empty:
+                theme.problem(f"none of these runs has written {curves.metric}")
+            for text in grouping.advice(self.grouped):
                 ui.label(text).classes("studio-chart-about")
 
     async def _differences(self) -> None:
         """Only what is not the same everywhere."""
         with theme.card("Settings that differ", "compare-diff"):
             if len(self.runs) < 2:
-                ui.label("One run differs from nobody; add another one.").classes("quiet")
+                ui.label("Add another run to compare.").classes("quiet")
                 return
-            differ = await asyncio.to_thread(groups.settings_that_differ, self.runs)
+            several = any(len(group.runs) > 1 for group in self.grouped)
+            first = [group.runs[0] for group in self.grouped]
+            differ = await asyncio.to_thread(grouping.settings_that_differ, first)
+            if several:
+                differ.pop("seed", None)
             if not differ:
-                ui.label("None: these runs were trained with the same settings.").classes("quiet")
+                but = "nothing but the seed" if several else "no setting"
+                ui.label(f"None: these runs differ in {but}.").classes("quiet")
                 return
             with ui.element("div").classes("studio-scroll"):
-                _table(["setting", *self.ids], [[name, *texts] for name, texts in differ.items()])
+                heads = [_side(group) for group in self.grouped]
+                _table(["setting", *heads], [[name, *texts] for name, texts in differ.items()])
 
 
 # --- pieces --------------------------------------------------------------------------------------
+
+
+def _expanded(names: Sequence[str], infos: Sequence[Info]) -> list[str]:
+    """Ids of runs, those of groups included, each once."""
+    found: dict[str, None] = {}
+    for name in names:
+        ids = [str(info["id"]) for info in members(name, infos)]
+        found |= dict.fromkeys(ids or [name])
+    return list(found)
+
+
+def _side(group: Group) -> str:
+    return group.label if len(group.runs) > 1 else group.runs[0].id
 
 
 def _name(info: Info) -> str:
@@ -236,7 +254,7 @@ def _metric(key: str, spec: MetricSpec | None) -> str:
 
 def _about(metric: str, spec: MetricSpec | None, shown: Sequence[Group], middle: Middle) -> str:
     meaning = f"{metric}: {spec.meaning}." if spec else f"{metric}."
-    if any(group.distinct >= groups.FEWEST_SEEDS for group in shown):
+    if any(group.distinct >= FEWEST_SEEDS for group in shown):
         meaning += (
             f" Thick: {_MIDDLES[middle]} over seeds, as far as every seed got; the band is its "
             "95 % bootstrap interval over seeds; thin: single seeds."
@@ -254,9 +272,8 @@ def _scores(shown: Sequence[Group], views: Sequence[RunView]) -> None:
         rows += [_outcome(one, "" if several else group.label) for one in found]
         scores = {one.info["seed"]: one.score.mean for one in reversed(found) if one.score}
         if several and scores:
-            over = interval(list(scores.values()))
-            enough = len(scores) >= groups.FEWEST_SEEDS and over.half is not None
-            spread = f"± {score(over.half or 0.0)}" if enough else "not enough seeds"
+            over = over_seeds(list(scores.values()))
+            spread = FEW_SEEDS if over.half is None else f"± {score(over.half)}"
             label = f"{len(scores)} seeds together"
             rows.append([group.label, label, "", score(over.mean), spread, "over seeds", ""])
     with theme.card("Scores", "compare-scores"), ui.element("div").classes("studio-scroll"):
@@ -271,9 +288,8 @@ def _outcome(one: RunView, label: str) -> list[str]:
     found = one.score
     half = ""
     if found is not None and found.half is not None:
-        half = (
-            f"{plus_minus(found.mean, found.half).partition(' ')[2]} over {found.episodes} episodes"
-        )
+        spread = plus_minus(found.mean, found.half).partition(" ")[2]
+        half = f"{spread} over {plural(found.episodes, 'episode')}"
     steps = to_threshold(one.steps_to_threshold, one.total_steps_to_threshold)
     return [
         "" if label == one.run.id else label.removeprefix(one.run.id).strip(),

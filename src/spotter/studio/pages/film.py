@@ -10,13 +10,13 @@ from urllib.parse import quote
 
 from nicegui import ui
 
-from spotter.display.words import plural
 from spotter.launch.worker import WorkerError
 from spotter.rundir import checkpoints
 from spotter.rundir.access import is_name
 from spotter.rundir.run import Run
 from spotter.studio import theme
 from spotter.studio.context import PATIENCE_S, Context
+from spotter.text.numbers import plural
 from spotter.types import UserError
 
 _SIZES: Final = {
@@ -95,7 +95,7 @@ class _Page:
             ).classes("studio-chart-about")
 
     async def _make(self) -> None:
-        """In the worker, telling on the page how far it is."""
+        """In the worker, with progress on the page."""
         self._button.disable()
         self._stage.clear()
         with self._stage, theme.card():
@@ -109,7 +109,7 @@ class _Page:
             run = self.context.run_of(self.run_id)
             how = self._wanted()
             made = await self.context.worker.run(
-                "spotter.traces.film:make_to_disk",
+                "spotter.episodes.film:make_to_disk",
                 report=tell,
                 selector=str(run.folder),
                 **how,
@@ -156,7 +156,7 @@ def _age(path: Any) -> float:
 def _player(run: Run, name: str, made: dict[str, Any] | None = None) -> None:
     address = f"/files/{quote(run.id, safe='')}/videos/{quote(name, safe='')}"
     with theme.card(), ui.column().classes("w-full items-center gap-3"):
-        # a film made anew has the name of the one before it
+        # a film made again has the name of the one before it
         source = f"{address}?at={time.time_ns()}"
         video = ui.element("video").props(f'src="{source}" controls playsinline preload="auto"')
         video.classes("film-video").style(

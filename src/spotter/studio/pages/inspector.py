@@ -17,12 +17,12 @@ from nicegui import ui
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
+from spotter.episodes import format as traces
 from spotter.launch.worker import WorkerError
 from spotter.rundir import checkpoints
 from spotter.rundir.run import Run
 from spotter.studio import theme, viewer, viewer_audit, viewer_review, viewer_routes
 from spotter.studio.context import PATIENCE_S, Context
-from spotter.traces import format as traces
 from spotter.types import UserError
 
 _MODES: Final = {
@@ -31,7 +31,7 @@ _MODES: Final = {
     "untrained": "untrained: fresh weights",
 }
 _MOST_LISTED: Final = 300
-_MOST_STEPS: Final = 3000  # of a new episode; some games go on for ever
+_MOST_STEPS: Final = 3000  # of a new episode; some games never end
 _MOST_DIGITS: Final = 10
 _BETWEEN: Final = re.compile(r"\s+(?=[\w.]+=)")
 CSS: Final = theme.STATIC / "inspector.css"
@@ -126,7 +126,7 @@ class _Page:
             ui.tab("episode", "Episode")
             ui.tab("audit", "Reward audit")
             ui.tab("review", "Review")
-        # all panels stay: the viewer keeps its place while somebody looks at the audit
+        # all panels stay: the viewer keeps its place while the audit is open
         with ui.tab_panels(tabs, value="episode", keep_alive=True).classes("w-full inspect-panels"):
             with ui.tab_panel("episode").classes("p-0 gap-4"):
                 base = f"/api/episode/{quote(self.run_id)}/{quote(self.episode)}"
@@ -146,10 +146,10 @@ class _Page:
         step, pick = int(event.args["step"]), event.args["pick"]
         self.below.clear()
         with self.below:
-            told = ui.label("Replaying the episode up to this step…").classes("viewer-note")
+            reported = ui.label("Replaying the episode up to this step…").classes("viewer-note")
 
         def progress(steps: int) -> None:
-            told.set_text(f"Playing on: {steps} steps…")
+            reported.set_text(f"Playing on: {steps:,} steps…")
 
         self._reveal()
         try:
@@ -259,12 +259,12 @@ class _Capture:
     def __init__(self, context: Context, run: Run, checkpoint: str) -> None:
         self._context, self._run = context, run
         self._task: asyncio.Task[Any] | None = None
-        ui.context.client.on_delete(self._stop)  # nobody waits for it any more
+        ui.context.client.on_delete(self._stop)  # it is not needed any more
         with ui.dialog().props("persistent") as self._dialog, ui.card().classes("studio-dialog"):
             theme.heading("Capture an episode")
             self._fields(f"/{checkpoint}" if checkpoint else "")
-            self._told = ui.label("").classes("viewer-note")
-            self._told.set_visibility(False)
+            self._described = ui.label("").classes("viewer-note")
+            self._described.set_visibility(False)
             self._problem = ui.column().classes("w-full")
             with ui.row().classes("w-full justify-end"):
                 ui.button("Cancel", on_click=self._cancel).props("flat no-caps")
@@ -314,11 +314,11 @@ class _Capture:
         finally:
             self._task = None
             self._go.enable()
-            self._told.set_visibility(False)
+            self._described.set_visibility(False)
 
     def _say(self, text: str) -> None:
-        self._told.set_text(text)
-        self._told.set_visibility(True)
+        self._described.set_text(text)
+        self._described.set_visibility(True)
 
     async def _captured(self) -> str:
         mode = self._mode.value
@@ -333,7 +333,7 @@ class _Capture:
             untrained=mode == "untrained",
             most_steps=int(self._most.value or _MOST_STEPS),
             overrides=changes(self._changes.value or ""),
-            report=lambda steps: self._say(f"{steps} steps played…"),
+            report=lambda steps: self._say(f"{steps:,} steps played…"),
         )
         return folder
 

@@ -1,6 +1,6 @@
-"""Play: choose what and who, then take the controls in the browser.
+"""Play: choose a game and a player, then control it in the browser.
 
-The page chooses and starts; pictures and keys go over a websocket of their own between
+The page chooses and starts; frames and keys go over a websocket of their own between
 `static/play.js` and the game's process (`studio/arena.py`).
 """
 
@@ -15,12 +15,12 @@ from nicegui.events import GenericEventArguments
 from starlette.websockets import WebSocket
 
 from spotter.config import recipes
+from spotter.episodes import format as traces
 from spotter.plugins import did_you_mean
 from spotter.rundir import checkpoints
 from spotter.studio import theme, viewer
 from spotter.studio.arena import Arena
 from spotter.studio.context import PATIENCE_S, Context
-from spotter.traces import format as traces
 from spotter.types import UserError
 
 CSS: Final = theme.STATIC / "play.css"
@@ -90,7 +90,7 @@ class _Page:
         """What to order instead of what the fields say."""
 
     def take_over(self, run: str, folder: Path, step: int) -> None:
-        """The episode says what is played; the person says when it goes on."""
+        """The episode determines the game; the user decides when it continues."""
         meta = traces.load(folder).meta
         self._taken = {"mode": "human", "episode": str(folder), "step": step}
         with ui.row().classes("studio-row play-taken"):
@@ -146,7 +146,7 @@ class _Page:
         return "" if chosen.startswith(_RECIPE) else chosen
 
     def _chose(self) -> None:
-        """Recipes have no checkpoints, and nobody who could race."""
+        """Recipes have no checkpoints, and no agent to race against."""
         which: dict[str, str] = {}
         if self._run:
             try:

@@ -9,22 +9,22 @@ from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 from nicegui import app as pages
 from nicegui import ui
 
+from spotter.charts import echarts
 from spotter.launch.local import tail
-from spotter.rundir.report import write_report
+from spotter.pages.report import write_report
 from spotter.rundir.run import Run
-from spotter.studio import charts, starting, theme, told, zoom
-from spotter.studio.charts import Chart, Mark, View
+from spotter.studio import charts, run_view, starting, theme, zoom
+from spotter.studio.charts import Event, Figure, View
 from spotter.studio.context import PATIENCE_S, Context
 from spotter.studio.head import Head
 from spotter.studio.panels import PANELS, plain
-from spotter.studio.series import AXES
-from spotter.studio.told import Now
+from spotter.studio.run_view import Now
 from spotter.studio.zoom import Zoom
 from spotter.types import UserError
 
 LIVE_EVERY_S: Final = 2.0
 _TABS: Final = ("Charts", "Alerts", "Videos", "Checkpoints", "Config", "Log")
-# Whoever has scrolled up is reading: new lines come below, and nothing moves before their eyes.
+# If the user has scrolled up, new lines are added below without moving the view.
 _FOLLOW: Final = """(function follow() {
   const log = document.getElementById('%s');
   if (!log) return setTimeout(follow, 20);
@@ -59,7 +59,7 @@ class _Page:
     async def refresh(self) -> None:
         """Look at the files again; a run that is gone leaves what was last seen, and says so."""
         try:
-            self._now = await asyncio.to_thread(told.read, self._context, self._run.id)
+            self._now = await asyncio.to_thread(run_view.read, self._context, self._run.id)
         except (UserError, OSError):
             if (self._run.folder / "run.json").exists():
                 return  # being written just now; the next look will do
@@ -94,7 +94,7 @@ class _Page:
     # --- tabs ------------------------------------------------------------------------------------
 
     async def _open_tab(self) -> None:
-        """Each is read when it is opened: what nobody looks at costs nothing."""
+        """Each is read when it is opened: what is not viewed costs nothing."""
         name = str(self._tabs.value)
         if name == "Log":
             await self._open_log()
@@ -139,7 +139,7 @@ class _Charts:
     def __init__(self, run: Run, now: Now) -> None:
         self._now = now
         self._catalogue = now.view.catalogue
-        self._drawn: list[tuple[Chart, ui.echart]] = []
+        self._drawn: list[tuple[Figure, ui.echart]] = []
         self._names: list[str] = []
         self._zoom = Zoom(self._refill)
         with ui.element("div").classes("studio-row"):
@@ -148,7 +148,7 @@ class _Charts:
             )
             self._chooser.classes("studio-toggle").on_value_change(self._redraw)
             ui.space()
-            self._axis = ui.select(list(AXES), value="env steps", label="x axis")
+            self._axis = ui.select(list(charts.AXES), value="env steps", label="x axis")
             self._axis.props("outlined dense options-dense").classes("studio-axis")
             self._axis.on_value_change(self._change_axis)
             with ui.element("div").classes("studio-smooth"):
@@ -173,7 +173,7 @@ class _Charts:
         else:
             self._refill()
 
-    def _groups(self) -> dict[str, list[Chart]]:
+    def _groups(self) -> dict[str, list[Figure]]:
         actions = self._now.view.info["actions"]
         return charts.groups(self._catalogue, self._now.view.history.keys, actions)
 
@@ -214,16 +214,16 @@ class _Charts:
             element.options.update(self._options(chart))
             element.update()
 
-    def _options(self, chart: Chart) -> dict[str, Any]:
-        axis, weight = AXES[str(self._axis.value)], float(self._smoothing.value or 0)
+    def _options(self, figure: Figure) -> dict[str, Any]:
+        axis, weight = charts.AXES[str(self._axis.value)], float(self._smoothing.value or 0)
         view = View(axis, weight, self._zoom.window)
         now = self._now
-        marks = [Mark(each.first or 0, each.id, each.metric) for each in now.view.alerts]
-        marks += [
-            Mark(each.env_steps, each.text, everywhere=True, colour=charts.CHANGE)
-            for each in now.changes
+        events = [Event(each.first or 0, each.id, each.metric) for each in now.view.alerts]
+        events += [
+            Event(each.env_steps, each.text, everywhere=True, kind="change") for each in now.changes
         ]
-        return self._zoom.apply(charts.options(chart, now.view.history, view, marks, now.people))
+        found = charts.panel(figure, now.view.history, view, events, now.people)
+        return self._zoom.apply(echarts.drawn(found))
 
 
 # --- small pieces ------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ def register(context: Context) -> None:
         with theme.frame(id[:40]):
             try:
                 run = context.run_of(id)
-                now = await asyncio.to_thread(told.read, context, id)
+                now = await asyncio.to_thread(run_view.read, context, id)
             except (UserError, OSError) as error:
                 theme.problem(str(error))
                 ui.link("All runs", "/")

@@ -1,4 +1,4 @@
-"""Runs: everything in the folder of runs, live, whoever started it; the way to start more."""
+"""Runs: all in the folder of runs, live, however it was started, and a form to start more."""
 
 import asyncio
 import math
@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from nicegui import ui
 
-from spotter.display.words import amount, plural, speed
+from spotter.charts.svg import polyline
 from spotter.rundir import query, selectors
 from spotter.rundir.identity import Info
 from spotter.rundir.judged import judged
 from spotter.rundir.run import Run
-from spotter.studio import starting, theme, told
+from spotter.studio import run_view, starting, theme
 from spotter.studio.context import PATIENCE_S, Context
-from spotter.studio.series import sparkline
+from spotter.text.numbers import count, plural, speed
 from spotter.types import UserError
 
 Row = dict[str, Any]
@@ -59,7 +59,11 @@ _CELLS: Final = {
     "address": '<q-td :props="props" class="studio-address">'
     '<template v-for="(part, i) in props.value.split(\':\')"><wbr v-if="i">'
     "{{ i ? ':' : '' }}{{ part }}</template>"
-    '<div class="quiet" v-if="props.row.env">{{ props.row.env }}</div></q-td>',
+    '<div class="quiet" v-if="props.row.env">{{ props.row.env }}</div>'
+    '<div class="studio-why" v-if="props.row.group"><a class="quiet" '
+    ':title="`compare the runs of group ${props.row.group}`" '
+    ':href="`/compare?runs=${encodeURIComponent(props.row.group)}`">{{ props.row.group }}</a></div>'
+    "</q-td>",
     "spark": '<q-td :props="props"><svg v-if="props.value" class="studio-spark" role="img" '
     'aria-label="training score" viewBox="0 0 100 24" preserveAspectRatio="none">'
     '<polyline :points="props.value" /></svg></q-td>',
@@ -104,7 +108,7 @@ class Board:
         living = info["status"] in _LIVING
         stopping = living and self._context.launcher.is_stopping(info["id"], info["pid"])
         status = "stopping" if stopping else info["status"]
-        text, mark = told.score_text(judged(info))
+        text, mark = run_view.score_text(judged(info))
         fps = glance.fps if living else None
         return {
             "id": info["id"],
@@ -116,18 +120,19 @@ class Board:
             "env": "" if info["env"] in info["address"] else info["env"],
             "algo": info["algo"],
             "seed": info["seed"],
-            "spark": sparkline(glance.scores),
+            "spark": polyline(glance.scores),
             "score": selectors.value(info) if text else None,
             "score_text": text,
             "score_mark": mark,
             "steps": info["env_steps"],
-            "steps_text": amount(info["env_steps"], 0),
+            "steps_text": count(info["env_steps"]),
             "fps": fps,
             "fps_text": "" if fps is None else f"{fps:,.0f}",
             "fps_words": speed(fps, glance.wall_fps),
             "alerts": len(glance.alerts),
             "alert_ids": ", ".join(glance.alerts),
             "tags": " ".join(info["tags"]),
+            "group": info["group"],
         }
 
 
@@ -156,7 +161,7 @@ class _Page:
         self._table.visible = False
         self._empty = ui.element("div").classes("w-full")
         self._unreadable = ui.element("div").classes("w-full studio-unreadable")
-        self._told: dict[str, str] = {}
+        self._described: dict[str, str] = {}
 
     def _actions(self) -> None:
         self._buttons = {
@@ -192,10 +197,10 @@ class _Page:
         self._show_unreadable(problems)
 
     def _show_unreadable(self, problems: dict[str, str]) -> None:
-        """Folders that should be runs: said, not shouted, and drawn anew only when others."""
-        if problems == self._told:
+        """Folders that should be runs: shown discreetly, and redrawn only when they change."""
+        if problems == self._described:
             return
-        self._told = dict(problems)
+        self._described = dict(problems)
         self._unreadable.clear()
         if not problems:
             return
@@ -234,8 +239,8 @@ class _Page:
     def _against(self, row: Row) -> dict[str, str]:
         """Why this or that cannot be done with a run; empty where it can."""
         status = str(row["status"])
-        kept = told.has_checkpoint(Run(self._context.runs / row["id"]))
-        saved = "" if kept else told.no_checkpoint(status)
+        kept = run_view.has_checkpoint(Run(self._context.runs / row["id"]))
+        saved = "" if kept else run_view.no_checkpoint(status)
         return {
             "Stop": "" if status in _LIVING else "It is not being trained",
             "Resume": "It is being trained" if status in (*_LIVING, "stopping") else saved,

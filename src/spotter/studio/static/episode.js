@@ -11,7 +11,7 @@ export function unpack(packed) {
   return { values, width, at: (t, i = 0) => values[t * width + i] };
 }
 
-/* y[t] = x[t] + decay * y[t + 1], as in traces/advantages.py */
+/* y[t] = x[t] + decay * y[t + 1], as in episodes/advantages.py */
 function sumsToGo(x, decay, after) {
   const sums = new Float64Array(x.length);
   let running = after;
@@ -37,7 +37,7 @@ export function judge(episode, gamma, lam) {
   };
 }
 
-/* Returns minus the baseline that was used, as in traces/advantages.py */
+/* Returns minus the baseline that was used, as in episodes/advantages.py */
 function withoutCritic(meta, reward, gamma) {
   const returns = sumsToGo(reward, gamma, 0);
   const credited = meta.credit === "episode" ? returns.map(() => returns[0]) : returns;

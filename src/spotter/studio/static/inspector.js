@@ -1,10 +1,10 @@
 /* The episode viewer: slider, frame, what the network saw, numbers, charts and table of one episode.
-   Everything but pictures comes in one JSON; moving between steps asks nobody. */
+   Everything but images comes in one JSON; moving between steps needs no request. */
 import { echarts } from "nicegui-echart";
 import { KINDS, judge, number, points, unpack } from "studio/episode.js";
 
 const ROW = 28; // pixels; the table draws only rows in sight
-const AHEAD = 8; // pictures fetched before they are needed
+const AHEAD = 8; // images fetched before they are needed
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4, 8];
 const COLOURS = ["#0b6e99", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7f7f7f", "#8a5cd1"];
 const BUSY = "input:not([type=range]), select, textarea, [contenteditable], [role=tablist], [role=listbox], [role=dialog], .q-menu, .q-field";

@@ -1,9 +1,9 @@
-/* A game in the browser: pictures from a websocket onto canvases, keys back. Nothing here asks the
-   page's server-side half for anything while a game runs, so that sixty pictures a second are easy. */
+/* A game in the browser: frames from a websocket onto canvases, keys back. Nothing here asks the
+   page's server-side half for anything while a game runs, so that sixty frames per second are easy. */
 
 const DIRECT = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", " ", "Enter", "/", "'"];
 const WHO = { human: "You", agent: "Agent", untrained: "Untrained policy" };
-const RATE_WINDOW = 30; // pictures the shown rate is taken over
+const RATE_WINDOW = 30; // frames the shown rate is taken over
 
 function number(x) {
   if (x === undefined || x === null) return "–";
@@ -21,7 +21,7 @@ export default {
   <div v-if="problem" class="studio-problem" role="alert">{{ problem }}</div>
   <div v-if="state === 'idle' && !problem" class="studio-card studio-empty">
     <div class="studio-empty-text">Take the controls</div>
-    <div class="studio-empty-hint">Choose a run or a recipe above, who plays, and press Start.</div>
+    <div class="studio-empty-hint">Choose a run or a recipe above and a player, and press Start.</div>
   </div>
   <div v-if="state === 'starting'" class="studio-card studio-empty" aria-live="polite">
     <div class="studio-empty-text">Setting up the game…</div>
@@ -44,7 +44,7 @@ export default {
         </figure>
       </div>
       <div class="play-bar">
-        <button class="play-button play-main" @click="pause(!paused)" :aria-pressed="paused">{{ paused ? 'Go on' : 'Pause' }}</button>
+        <button class="play-button play-main" @click="pause(!paused)" :aria-pressed="paused">{{ paused ? 'Continue' : 'Pause' }}</button>
         <button class="play-button" @click="single" title="One step">Step</button>
         <label class="play-check"><input type="checkbox" v-model="byStep" @change="tell('by step', byStep); focus()"> step by step</label>
         <button class="play-button" @click="tell('again'); focus()">New episode</button>
@@ -58,7 +58,7 @@ export default {
       </div>
       <div v-if="standing" class="play-hint play-hint-loud" role="status">{{ about }}</div>
       <div v-else-if="waits" class="quiet play-hint">This game waits for you: every key is a step.</div>
-      <div v-else-if="isHuman" class="play-hint" :class="hasFocus ? 'quiet' : 'play-hint-loud'">{{ hasFocus ? 'Keys' : 'Click the picture: keys' }} go to the game while it has the focus.</div>
+      <div v-else-if="isHuman" class="play-hint" :class="hasFocus ? 'quiet' : 'play-hint-loud'">{{ hasFocus ? 'Keys' : 'Click the frame: keys' }} go to the game while it has the focus.</div>
     </section>
     <aside class="play-side">
       <section class="studio-card">
@@ -66,7 +66,7 @@ export default {
           <div><div class="studio-fact-name">Episode</div><div class="studio-fact-value" data-fact="episode">{{ now[0]?.episode ?? '–' }}</div></div>
           <div><div class="studio-fact-name">Step</div><div class="studio-fact-value" data-fact="step">{{ now[0]?.step ?? '–' }}</div></div>
           <div><div class="studio-fact-name">Reward</div><div class="studio-fact-value">{{ show(now[0]?.reward) }}</div></div>
-          <div><div class="studio-fact-name">Pictures/s</div><div class="studio-fact-value" data-fact="rate">{{ rate }}</div></div>
+          <div><div class="studio-fact-name">Frames/s</div><div class="studio-fact-value" data-fact="rate">{{ rate }}</div></div>
         </div>
       </section>
       <section v-for="(player, i) in players" :key="'p' + i" v-show="now[i]?.probabilities?.length || i === 0" class="studio-card">
@@ -110,15 +110,15 @@ export default {
     standing() {
       if (!this.stands || this.paused) return "";
       const key = this.hasFocus ? "Press a key" : "Click here and press a key";
-      return `${key} to ${this.now[0]?.step ? "go on" : "begin"}`;
+      return `${key} to ${this.now[0]?.step ? "continue" : "begin"}`;
     },
     about() {
-      if (this.now[0]?.step) return `The game stands at step ${this.now[0].step}: the first key you press goes on from here.`;
+      if (this.now[0]?.step) return `The game is at step ${this.now[0].step}: the first key you press continues from here.`;
       return "Every episode waits for your first key; then the game runs by itself.";
     },
   },
   created() {
-    // not watched by Vue: these change with every picture
+    // not watched by Vue: these change with every frame
     this.socket = null;
     this.name = "";
     this.latest = null;
@@ -126,7 +126,7 @@ export default {
     this.inputs = 0;
     this.times = [];
   },
-  mounted() { this.$emit("here"); }, // a game may be waiting for somebody who listens
+  mounted() { this.$emit("here"); }, // a game may be waiting for a listener
   beforeUnmount() { this.leave(); },
   methods: {
     show: number,

@@ -1,0 +1,157 @@
+"""What a rollout looks like: a few numbers for every update, a table of steps for a checkpoint."""
+
+import csv
+import io
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from spotter.engines import functional as F
+from spotter.engines import objectives as maths
+from spotter.policy.actor_critic import Policy
+from spotter.rollouts.rollout import Batch, Rollout
+from spotter.types import ActionSpec
+
+COLUMNS: Final = (
+    "copy", "step", "action", "probability", "reward", "cumulative", "return", "value",
+    "advantage", "end",
+)  # fmt: skip
+"""Of the step table; `end` is terminated, truncated, lost or empty."""
+_MOST_ROWS: Final = 2_000
+_MOST_SHARES: Final = 32
+"""Choices of all components together."""
+_MOST_COMPONENTS: Final = 32
+_MOST_NUMBERS: Final = 50_000
+
+
+def statistics(rollout: Rollout, policy: Policy) -> dict[str, float]:
+    """Inputs, outputs and rewards of one rollout, by declared metric name."""
+    if rollout.has_arrays:
+        rollout = rollout.arrays()
+    batch = rollout.flatten(rollout.reward, rollout.reward)
+    action = policy.spaces.action
+    taken, reward = _array(batch.action), _array(batch.advantage)  # as given to flatten above
+    report = maths.moments(action=taken.astype(np.float32), reward=reward)
+    report["rollout/reward_mean"] = report.pop("reward/mean")
+    report["rollout/reward_std"] = report.pop("reward/std")
+    report |= maths.moments(obs=_some_numbers(batch))
+    if action.kind == "box":
+        std = np.exp(_array(policy.policy_head.log_std))
+        report["policy/std"] = maths.mean(std)
+        report["action/outside"] = float(np.mean(np.abs(taken) > 1))
+        report |= _by_component("policy/std", std)
+    else:
+        report["policy/probability"] = maths.mean(np.exp(_array(batch.log_prob)))
+    report |= _shares(taken, action)
+    if taken.ndim == 2:
+        report |= _by_component("action/mean", taken.mean(axis=0))
+        report |= _by_component("action/std", taken.std(axis=0))
+    lost = sum(stop - start for start, stop, _ in rollout.lost)
+    report["rollout/lost"] = lost / (len(batch) + lost)
+    return report
+
+
+def _shares(taken: npt.NDArray[Any], action: ActionSpec) -> dict[str, float]:
+    """Of every choice, of each component where there are several; none where they are too many."""
+    if not action.nvec or sum(action.nvec) > _MOST_SHARES:
+        return {}
+    columns = taken.reshape(len(taken), -1).T
+    names = [f"/{i}" for i in range(len(columns))] if len(columns) > 1 else [""]
+    shares: dict[str, float] = {}
+    for name, column, choices in zip(names, columns, action.nvec, strict=True):
+        counts = np.bincount(column, minlength=choices) / max(1, len(column))
+        shares |= {f"action/share{name}/{i}": float(n) for i, n in enumerate(counts)}
+    return shares
+
+
+def _by_component(name: str, values: npt.NDArray[Any]) -> dict[str, float]:
+    if not 1 < len(values) <= _MOST_COMPONENTS:
+        return {}
+    return {f"{name}/{i}": float(value) for i, value in enumerate(values)}
+
+
+def _array(x: Any) -> npt.NDArray[Any]:
+    if isinstance(x, np.ndarray):
+        return x
+    array: npt.NDArray[Any] = x.detach().cpu().numpy()
+    return array
+
+
+def _some_numbers(batch: Batch) -> npt.NDArray[np.float32]:
+    """Numbers of all observations, spread evenly; images have more than anybody need look at."""
+    found = []
+    for leaf in batch.sample_obs().values():
+        flat = leaf.reshape(-1)
+        some = flat[:: max(1, len(flat) // _MOST_NUMBERS)]
+        found.append(_array(some).astype(np.float32))
+    return np.concatenate(found)
+
+
+def table(
+    rollout: Rollout, gamma: float, lam: float, baseline: str = "value", credit: str = "to_go"
+) -> str:
+    """One line per step as CSV, env after env, up to a few thousand lines.
+
+    `baseline` and `credit` as the algorithm has them; without a critic `value` is empty.
+    """
+    has_critic = baseline == "value"
+    bootstrap = rollout.next_value * has_critic
+    returns = F.discounted_returns(rollout.reward, bootstrap, rollout.episode_end, gamma)
+    if has_critic:
+        advantage = F.gae(
+            rollout.reward, rollout.value, rollout.next_value, rollout.episode_end, gamma, lam
+        )
+    else:
+        whole = credit == "episode"
+        advantage = F.episode_returns(returns, rollout.episode_end) if whole else returns
+        if baseline == "mean":
+            advantage = advantage - advantage[rollout.valid].mean()
+    steps = min(rollout.steps, _MOST_ROWS)
+    envs = min(rollout.count, max(1, _MOST_ROWS // steps))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for env in range(envs):
+        writer.writerows(_rows(rollout, env, steps, returns, advantage, has_critic))
+    return text.getvalue()
+
+
+def _rows(
+    rollout: Rollout,
+    env: int,
+    steps: int,
+    returns: Tensor,
+    advantage: Tensor,
+    has_critic: bool,
+) -> list[tuple[object, ...]]:
+    def column(x: Tensor) -> list[float]:
+        values: list[float] = x[:steps, env].tolist()
+        return values
+
+    ended, terminated = column(rollout.episode_end), column(rollout.terminated)
+    valid = column(rollout.valid)
+    lost = {t for start, stop, row in rollout.lost if row == env for t in range(start, stop)}
+    rewards = column(rollout.reward)
+    rows: list[tuple[object, ...]] = []
+    cumulative = 0.0
+    for t, (action, probability, value, mc, gain) in enumerate(
+        zip(
+            column(rollout.action),
+            column(rollout.log_prob.exp()),
+            column(rollout.value),
+            column(returns),
+            column(advantage),
+            strict=True,
+        )
+    ):
+        if not valid[t] and t not in lost:
+            continue  # had played its share and stood still
+        cumulative += rewards[t]
+        end = ("terminated" if terminated[t] else "truncated") if ended[t] else ""
+        end = "lost" if t in lost else end
+        known = value if has_critic else ""
+        rows.append((env, t, action, probability, rewards[t], cumulative, mc, known, gain, end))
+        cumulative = 0.0 if ended[t] else cumulative
+    return rows

@@ -1,0 +1,222 @@
+"""The two ways to learn: with gradients derived by hand, or by torch.
+
+Both evaluate samples, take the slopes of an algorithm's objective by log-probability, entropy and
+value, carry them on to the weights, and step. The algorithm states its objective with `maths` and
+does not see the difference.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from spotter.config import AlgoConfig
+from spotter.engines import functional, objectives
+from spotter.engines.losses import Evaluated, Objective, Slopes
+from spotter.engines.network import Network, numpy_network_for
+from spotter.engines.optim import Optimizer
+from spotter.policy.actor_critic import Policy
+from spotter.rollouts.rollout import Batch, Rollout
+from spotter.types import Progress
+
+ObjectiveOf = Callable[[Evaluated, Batch, Mapping[str, Any]], Objective]
+"""Of prepared samples, given what the policy says about them and scheduled settings by name."""
+_USUAL_CLIP: Final = 0.2
+"""PPO's: where nothing is clipped, the fraction beyond it makes runs comparable."""
+
+
+class Learner(ABC):
+    """What an algorithm learns with."""
+
+    maths: Any
+    """The functions it states its objective with."""
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        self.optimizer = optimizer
+
+    @abstractmethod
+    def read(self, rollout: Rollout) -> Rollout:
+        """The rollout as `maths` takes it."""
+
+    @abstractmethod
+    def prepare(self, batch: Batch) -> Batch:
+        """Samples to learn from: observations encoded, values in the units the critic learns in."""
+
+    @abstractmethod
+    def training(self) -> AbstractContextManager[None]:
+        """Meanwhile layers behave as in training."""
+
+    @abstractmethod
+    def select(self, batch: Batch, indices: Tensor) -> Batch:
+        """Some of the samples."""
+
+    @abstractmethod
+    def evaluate(self, batch: Batch) -> Evaluated:
+        """What the policy says now about prepared samples."""
+
+    @abstractmethod
+    def step(self, slopes: Slopes, progress: Progress) -> Any:
+        """Descend, given slopes by what `evaluate` said last; the gradient norm before clipping."""
+
+    @abstractmethod
+    def log_prob(self, batch: Batch) -> Any:
+        """`evaluate` where nothing is learnt from it."""
+
+    @abstractmethod
+    def restored(self, raw_value: Any) -> Any:
+        """From the units the critic learns in to those of returns."""
+
+    @abstractmethod
+    def activations(self, obs: Mapping[str, Any]) -> Any:
+        """Outputs of every activation layer for observations of prepared samples."""
+
+    def single_step(
+        self, objective: ObjectiveOf, samples: Batch, now: Mapping[str, float], progress: Progress
+    ) -> dict[str, Any]:
+        """One gradient step with all samples; KL, measured afterwards, says how far it went."""
+        with self.training():
+            said = self.evaluate(samples)
+        terms, slopes = objective(said, samples, now)
+        terms["grad/norm"] = self.step(slopes, progress)
+        terms |= self.maths.policy_shift(self.log_prob(samples) - samples.log_prob, _USUAL_CLIP)
+        return terms
+
+    def diagnostics(self, batch: Batch, samples: Batch) -> dict[str, Any]:
+        """Gradients, critic and layers after an update, by metric name.
+
+        `samples` are those of the batch as `prepare` made them.
+        """
+        maths = self.maths
+        return {
+            **self.optimizer.gradient_norms(),
+            **maths.moments(value=batch.value, **{"return": batch.target}),
+            "value/explained_variance": maths.explained_variance(batch.value, batch.target),
+            "net/dead_units": maths.dead_fraction(self.activations(samples.sample_obs())),
+        }
+
+
+class NumpyLearner(Learner):
+    """Arrays, and gradients derived by hand."""
+
+    maths = objectives
+
+    def __init__(self, network: Network, optimizer: Optimizer) -> None:
+        super().__init__(optimizer)
+        self._network = network
+        network.bind(optimizer.gradient_of)
+
+    def read(self, rollout: Rollout) -> Rollout:
+        return rollout.arrays()
+
+    def prepare(self, batch: Batch) -> Batch:
+        net = self._network
+        return replace(
+            batch,
+            obs={"x": net.inputs(batch.obs)},
+            value=net.normalized(batch.value),
+            target=net.normalized(batch.target),
+        )
+
+    def training(self) -> AbstractContextManager[None]:
+        return nullcontext()  # none of these layers behaves otherwise
+
+    def select(self, batch: Batch, indices: Tensor) -> Batch:
+        return batch.select(indices.numpy())
+
+    def evaluate(self, batch: Batch) -> Evaluated:
+        return self._network.evaluate(batch.obs["x"], batch.action, batch.mask)
+
+    def step(self, slopes: Slopes, progress: Progress) -> float:
+        log_prob, entropy, raw_value = slopes
+        if raw_value is None:
+            raw_value = np.zeros_like(log_prob)
+        self._network.backward(log_prob, entropy / len(log_prob), raw_value)
+        return self.optimizer.apply_numpy(progress)
+
+    def log_prob(self, batch: Batch) -> Any:
+        return self.evaluate(batch).log_prob
+
+    def restored(self, raw_value: Any) -> Any:
+        return self._network.restored(raw_value)
+
+    def activations(self, obs: Mapping[str, Any]) -> Any:
+        return self._network.activations(obs)
+
+
+class TorchLearner(Learner):
+    """Tensors on any device, and torch's automatic differentiation."""
+
+    maths = functional
+
+    def __init__(self, policy: Policy, optimizer: Optimizer) -> None:
+        super().__init__(optimizer)
+        self._policy = policy
+        self._said: tuple[Tensor, ...] = ()
+        """What `evaluate` returned last, with its way back to the weights."""
+
+    def read(self, rollout: Rollout) -> Rollout:
+        return rollout
+
+    def prepare(self, batch: Batch) -> Batch:
+        normalize = self._policy.normalize_value
+        return replace(batch, value=normalize(batch.value), target=normalize(batch.target))
+
+    @contextmanager
+    def training(self) -> Iterator[None]:
+        self._policy.train()
+        try:
+            yield
+        finally:
+            self._policy.eval()
+
+    def select(self, batch: Batch, indices: Tensor) -> Batch:
+        return batch.select(indices)
+
+    def evaluate(self, batch: Batch) -> Evaluated:
+        self._said = ()  # its memory is wanted
+        said = self._policy.evaluate(batch.obs, batch.action, batch.mask)
+        self._said = said.log_prob, said.entropy, self._policy.normalize_value(said.value)
+        return Evaluated(*(x.detach() for x in self._said))
+
+    def step(self, slopes: Slopes, progress: Progress) -> Tensor:
+        self.differentiate(slopes)
+        return self.optimizer.apply(progress)
+
+    def differentiate(self, slopes: Slopes) -> None:
+        """`step` as far as the optimizer's gradient."""
+        of_entropy = torch.ones_like(slopes.log_prob) * slopes.entropy / len(slopes.log_prob)
+        given = [slopes.log_prob, of_entropy]
+        if slopes.raw_value is not None:
+            given.append(slopes.raw_value)
+        self.optimizer.differentiate(self._said[: len(given)], given)
+        self._said = ()
+
+    @torch.no_grad()
+    def log_prob(self, batch: Batch) -> Tensor:
+        return self._policy.evaluate(batch.obs, batch.action, batch.mask).log_prob
+
+    def restored(self, raw_value: Tensor) -> Tensor:
+        norm = self._policy.value_norm
+        return raw_value if norm is None else norm.restore(raw_value)
+
+    def activations(self, obs: Mapping[str, Any]) -> list[Tensor]:
+        return self._policy.activations(obs)
+
+
+def make_learner(policy: Policy, config: AlgoConfig) -> Learner:
+    """With an optimizer for the policy, by the policy's compute backend."""
+    optimizer = Optimizer(policy, config)
+    network = numpy_network_for(policy)  # after the optimizer has put all weights into one vector
+    if network is None:
+        return TorchLearner(policy, optimizer)
+    return NumpyLearner(network, optimizer)
+
+
+def learns_in_numpy(algorithm: object) -> bool:
+    """Whether an algorithm has a `NumpyLearner`; one of another package may not."""
+    return isinstance(getattr(algorithm, "learner", None), NumpyLearner)

@@ -1,1 +1,0 @@
-"""What `envs/vizdoom.py` is made of: scenarios, WAD files, buttons, the game process, threads."""

@@ -1,0 +1,2 @@
+"""What `envs/families/vizdoom.py` is made of: scenarios, WAD files, buttons, the game process,
+threads."""

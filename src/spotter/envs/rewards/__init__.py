@@ -1,0 +1,1 @@
+"""Named extra rewards, one file each. See envs/signals.py for what a signal file holds."""

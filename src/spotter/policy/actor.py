@@ -1,0 +1,57 @@
+"""The one way to ask a policy for an action: `Actor.act`, and the state that travels through it.
+
+The caller holds the state: what `act` returns goes into the next `act`, and `cleared` zeroes it
+where an episode begins. A policy without memory has an empty state. Who acts is in `engines`.
+"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from spotter.types import Array, Obs
+
+if TYPE_CHECKING:
+    from spotter.policy.actor_critic import Policy
+
+PolicyState = tuple[Tensor, ...]
+"""What a policy remembers, [N, …] each; zero where an episode begins, empty without memory."""
+
+
+class Acted(NamedTuple):
+    """Actions for N rows, and what the policy says about them."""
+
+    action: Tensor | Array
+    log_prob: Tensor | None
+    """None where NumPy acts, as is `value`: a whole rollout's are computed at once."""
+    value: Tensor | None
+    state: PolicyState = ()
+
+    def host_action(self) -> Array:
+        """As an array, wherever it was computed."""
+        action: Array = self.action.cpu().numpy() if torch.is_tensor(self.action) else self.action
+        return action
+
+
+class Actor(Protocol):
+    """A policy with a compute backend and a random stream."""
+
+    policy: "Policy"
+    generator: torch.Generator
+
+    def act(
+        self,
+        obs: Obs,
+        mask: Any,
+        state: PolicyState = (),
+        deterministic: bool = False,
+    ) -> Acted:
+        """Actions for leaves [N, …]; `mask` is [N, entries], true where an action is valid."""
+
+
+def cleared(state: PolicyState, *begun: Any) -> PolicyState:
+    """The state, zero in rows where an episode begins: where any of these [N] flags is true."""
+    if not state:
+        return state
+    rows = torch.stack([torch.as_tensor(flags) for flags in begun]).any(0).to(state[0].device)
+    return tuple(part.masked_fill(rows.view(-1, *[1] * (part.dim() - 1)), 0) for part in state)

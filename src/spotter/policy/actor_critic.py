@@ -1,0 +1,245 @@
+"""The policy: encoder per observation leaf, trunk, action head, value head.
+
+`act` is for collecting and playing, `evaluate` for learning. Normalisation statistics live here
+and travel with the weights; nothing in this file knows about environments or algorithms.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from spotter.config import PolicyConfig
+from spotter.policy import encoding
+from spotter.policy.actor import Acted, PolicyState
+from spotter.policy.heads import Distribution, Head, choose
+from spotter.policy.layers import ACTIVATIONS, initialized, trunk
+from spotter.policy.normalizers import BoundsNorm, RunningNorm, ValueNorm
+from spotter.types import Leaf, Spaces
+
+TensorObs = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """What the present policy says about actions taken earlier; all [B]."""
+
+    log_prob: Tensor
+    entropy: Tensor
+    value: Tensor
+
+
+class Policy(nn.Module):
+    """Actor and critic over any supported pair of spaces."""
+
+    def __init__(self, spaces: Spaces, config: PolicyConfig) -> None:
+        super().__init__()
+        self.spaces = spaces
+        self.config = config
+        images = has_images(spaces)
+        self.shared = images if config.shared is None else config.shared
+        self.inputs = Inputs(spaces.observation, config)
+        self.actor = Body(spaces.observation, config, images)
+        self.critic = self.actor if self.shared else Body(spaces.observation, config, images)
+        self.policy_head = Head(self.actor.features, spaces.action, config)
+        self.value_head = initialized(nn.Linear(self.critic.features, 1), 1.0, config.orthogonal)
+        self.value_norm = ValueNorm(self.value_head) if config.normalize_values else None
+        self.eval()
+
+    def initial_state(self, count: int) -> PolicyState:
+        """What it remembers where `count` episodes begin: nothing, for it has no memory."""
+        return ()
+
+    @torch.inference_mode()
+    def act(
+        self,
+        obs: TensorObs,
+        mask: Tensor | None = None,
+        state: PolicyState = (),
+        generator: torch.Generator | None = None,
+        deterministic: bool = False,
+    ) -> Acted:
+        """Choose actions for [B, …] tensors by leaf.
+
+        Box actions are in [-1, 1] where bounds are; `predict` converts from and to an environment.
+        """
+        distribution, value, state = self(obs, mask, state)
+        action = choose(distribution, generator, deterministic)
+        return Acted(action, distribution.log_prob(action), value, state)
+
+    def evaluate(self, obs: TensorObs, action: Tensor, mask: Tensor | None = None) -> Evaluated:
+        distribution, value, _ = self(obs, mask)
+        return Evaluated(distribution.log_prob(action), distribution.entropy(), value)
+
+    @torch.inference_mode()
+    def value(self, obs: TensorObs, state: PolicyState = ()) -> Tensor:
+        inputs = self.inputs(obs)
+        return self._value(self.critic(inputs))
+
+    def forward(
+        self, obs: TensorObs, mask: Tensor | None = None, state: PolicyState = ()
+    ) -> tuple[Distribution, Tensor, PolicyState]:
+        inputs = self.inputs(obs)
+        actor = self.actor(inputs)
+        critic = actor if self.shared else self.critic(inputs)
+        return self.policy_head(actor, mask), self._value(critic), state
+
+    def _value(self, features: Tensor) -> Tensor:
+        value: Tensor = self.value_head(features).squeeze(-1)
+        return value if self.value_norm is None else self.value_norm.restore(value)
+
+    def normalize_value(self, value: Tensor) -> Tensor:
+        """Into the units the critic learns in; the identity without PopArt."""
+        return value if self.value_norm is None else self.value_norm.normalize(value)
+
+    def observe_returns(self, target: Any) -> None:
+        """Let PopArt's statistics see [B] value targets, as a tensor or an array."""
+        if self.value_norm is not None:
+            self.value_norm.update(torch.as_tensor(target))
+
+    def observe(self, obs: TensorObs) -> None:
+        """Let running observation statistics see [B, …]; training only, between updates."""
+        self.inputs.observe(obs)
+
+    @torch.no_grad()
+    def activations(self, obs: TensorObs) -> list[Tensor]:
+        """Outputs of every activation layer for [B, …] observations."""
+        inputs = self.inputs(obs)
+        bodies = [self.actor] if self.shared else [self.actor, self.critic]
+        return [layer for body in bodies for layer in body.activations(inputs)]
+
+    def parts(self) -> dict[str, list[nn.Parameter]]:
+        """Parameters by role: what gradient norms are reported for."""
+        trunks = (
+            {"trunk": self.actor}
+            if self.shared
+            else {
+                "actor_trunk": self.actor,
+                "critic_trunk": self.critic,
+            }
+        )
+        modules: dict[str, nn.Module] = {
+            **trunks,
+            "policy_head": self.policy_head,
+            "value_head": self.value_head,
+        }
+        return {name: list(module.parameters()) for name, module in modules.items()}
+
+    def critic_parameters(self) -> list[nn.Parameter]:
+        """Parameters only the critic uses."""
+        own = [] if self.shared else list(self.critic.parameters())
+        return [*own, *self.value_head.parameters()]
+
+
+def has_images(spaces: Spaces) -> bool:
+    return any(leaf.kind == "image" for leaf in spaces.observation.values())
+
+
+class Inputs(nn.Module):
+    """Observation leaves as normalised float tensors; no learnable parameters."""
+
+    def __init__(self, leaves: Mapping[str, Leaf], config: PolicyConfig) -> None:
+        super().__init__()
+        self._leaves = dict(leaves)
+        self._norms: dict[str, nn.Module] = {}
+        way = config.normalize_obs or (
+            "running" if encoding.each_has_a_layer(leaves, config) else None
+        )
+        for path, leaf in leaves.items():
+            if leaf.kind == "vector" and way is not None:
+                norm = RunningNorm(leaf.shape) if way == "running" else BoundsNorm(leaf)
+                self._norms[path] = norm
+                self.add_module(self._free_name(path), norm)
+
+    def _free_name(self, path: str) -> str:
+        """A leaf may be called anything, a module neither `a.b` nor as an attribute is."""
+        name = path.replace("/", "_").replace(".", "_")
+        while not name or hasattr(self, name):
+            name += "_"
+        return name
+
+    def forward(self, obs: TensorObs) -> dict[str, Tensor]:
+        inputs: dict[str, Tensor] = {}
+        for path, leaf in self._leaves.items():
+            x = obs[path][:]  # stacks of images are put together here
+            if leaf.kind == "image" and leaf.dtype == "uint8":
+                # colours innermost is what fast convolutions want; bytes until here
+                x = x.to(torch.float32, memory_format=torch.channels_last).div_(255.0)
+            if path in self._norms:
+                x = self._norms[path](x)
+            inputs[path] = x
+        return inputs
+
+    def norm(self, path: str) -> nn.Module | None:
+        """What normalises a leaf, if anything does."""
+        return self._norms.get(path)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there are statistics that training moves."""
+        return any(isinstance(norm, RunningNorm) for norm in self._norms.values())
+
+    def observe(self, obs: TensorObs) -> None:
+        for path, norm in self._norms.items():
+            if isinstance(norm, RunningNorm):
+                norm.update(obs[path])
+
+
+class Body(nn.Module):
+    """All leaves encoded, joined, and sent through the trunk.
+
+    `encoders` has a module for each leaf; so has `layers`, or it is empty (see `policy.join`).
+    """
+
+    def __init__(self, leaves: Mapping[str, Leaf], config: PolicyConfig, images: bool) -> None:
+        super().__init__()
+        self._paths = list(leaves)
+        self.encoders = nn.ModuleList([encoding.make(leaf, config) for leaf in leaves.values()])
+        widths = [
+            encoding.width(encoder, leaf)
+            for encoder, leaf in zip(self.encoders, leaves.values(), strict=True)
+        ]
+        self.layers = nn.ModuleList()
+        if encoding.each_has_a_layer(leaves, config):
+            for leaf, inputs in zip(leaves.values(), widths, strict=True):
+                self.layers.append(encoding.layer(leaf, inputs, images, config))
+            widths = [encoding.layer_width(images)] * len(leaves)
+        default = (512,) if images else (64, 64)
+        hidden = default if config.hidden is None else config.hidden
+        activation = config.activation or ("relu" if images else "tanh")
+        self.trunk = trunk(sum(widths), hidden, activation, config.norm, config.orthogonal)
+        self.features = hidden[-1] if hidden else sum(widths)
+        self._half = config.precision == "bfloat16"
+
+    def forward(self, inputs: dict[str, Tensor]) -> Tensor:
+        if not self._half:
+            features: Tensor = self.trunk(self._join(inputs))
+            return features
+        with torch.autocast("cuda", torch.bfloat16):
+            features = self.trunk(self._join(inputs))
+        return features.float()
+
+    def _join(self, inputs: dict[str, Tensor]) -> Tensor:
+        encoded = [
+            encoder(inputs[path]) for path, encoder in zip(self._paths, self.encoders, strict=True)
+        ]
+        if self.layers:
+            encoded = [layer(x) for layer, x in zip(self.layers, encoded, strict=True)]
+        return encoded[0] if len(encoded) == 1 else torch.cat(encoded, -1)
+
+    def activations(self, inputs: dict[str, Tensor]) -> list[Tensor]:
+        """Outputs of every activation, also of those inside blocks, in the order of computing."""
+        kinds, found = tuple(ACTIVATIONS.values()), list[Tensor]()
+        hooks = [
+            module.register_forward_hook(lambda _module, _inputs, output: found.append(output))
+            for module in self.modules()
+            if isinstance(module, kinds)
+        ]
+        try:
+            self(inputs)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        return found

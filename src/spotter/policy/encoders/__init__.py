@@ -1,0 +1,1 @@
+"""Image encoders, one file each: `build(shape, policy)`; see policy/encoding.py."""

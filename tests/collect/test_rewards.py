@@ -1,0 +1,158 @@
+"""The mixer: parts, weights, potentials, counts, normalisation."""
+
+import numpy as np
+import pytest
+
+from spotter.collect.rewards import ReturnScaler, RewardMixer
+from spotter.config import RewardConfig
+from spotter.envs.backends.slices import Buffers
+from spotter.types import Progress
+
+START = Progress(0, 100)
+
+
+def buffers(reward, terminated=None, truncated=None, signals=None, start=None):
+    n = len(reward)
+    no = np.zeros(n, bool)
+    signals = np.zeros((n, 0)) if signals is None else np.array(signals, float)
+    start = np.zeros_like(signals) if start is None else np.array(start, float)
+    if start.shape != signals.shape:
+        signals = np.zeros_like(start)
+    return Buffers(
+        obs={},
+        final_obs={},
+        action=no,
+        reward=np.array(reward, float),
+        terminated=no if terminated is None else np.array(terminated),
+        truncated=no if truncated is None else np.array(truncated),
+        signals=signals,
+        signals_start=start,
+        mask=None,
+        lost=no,
+    )
+
+
+def config(**settings):
+    return RewardConfig.model_validate(settings)
+
+
+def penalty(**settings):
+    return {"source": "step_penalty", **settings}
+
+
+def test_parts_are_weighted_named_and_add_up():
+    signals = [penalty(name="slow", weight=0.5), penalty(name="late", weight=2.0)]
+    mixer = RewardMixer(config(weight=3.0, signals=signals), ("sum", "sum"), 2)
+    reward, parts = mixer.mix(buffers([1, 2], signals=[[-1, 0], [-1, 4]]), 0.9, START)
+    assert mixer.names == ("env", "slow", "late")
+    assert parts.tolist() == [[3.0, -0.5, 0.0], [6.0, -0.5, 8.0]]
+    assert reward.tolist() == [2.5, 13.5]
+
+
+def test_weights_follow_schedules():
+    signals = [penalty(weight={"shape": "linear", "start": 1.0, "end": 0.0})]
+    mixer = RewardMixer(config(signals=signals), ("sum",), 1)
+    step = buffers([0], signals=[[1.0]])
+    assert mixer.mix(step, 1.0, Progress(25, 100))[0].tolist() == [0.75]
+
+
+def test_p13_p16_scale_and_clip_come_last_and_keep_the_sign():
+    mixer = RewardMixer(config(scale=0.5, clip=1.0), (), 3)
+    reward, parts = mixer.mix(buffers([7, -1, -70]), 0.9, START)
+    assert reward.tolist() == [1.0, -0.5, -1.0]
+    assert parts[:, 0].tolist() == [7.0, -1.0, -70.0], "parts are reported unclipped"
+
+
+def episode(mixer, potentials, terminal, gamma):
+    """The shaping terms of one episode that visits the given potentials."""
+    mixer.reset(buffers([0], start=[[potentials[0]]]))
+    terms = []
+    for i, phi in enumerate(potentials[1:], 1):
+        last = i == len(potentials) - 1
+        step = buffers(
+            [0],
+            terminated=[last and terminal],
+            truncated=[last and not terminal],
+            signals=[[phi]],
+            start=[[potentials[0]]],
+        )
+        terms.append(mixer.mix(step, gamma, START)[0][0])
+    return terms
+
+
+def test_potential_shaping_telescopes_to_minus_the_first_potential():
+    """Discounted, the shaping of a terminated episode is −Φ(s0) whatever happens between."""
+    gamma = 0.9
+    mixer = RewardMixer(config(signals=[penalty()]), ("potential",), 1)
+    terms = episode(mixer, [0.3, 0.9, -2.0, 5.0], terminal=True, gamma=gamma)
+    assert sum(gamma**t * term for t, term in enumerate(terms)) == pytest.approx(-0.3)
+
+
+def test_potential_shaping_keeps_the_last_potential_at_a_time_limit():
+    gamma = 0.9
+    mixer = RewardMixer(config(signals=[penalty()]), ("potential",), 1)
+    terms = episode(mixer, [0.3, 0.9, -2.0, 5.0], terminal=False, gamma=gamma)
+    total = sum(gamma**t * term for t, term in enumerate(terms))
+    assert total == pytest.approx(gamma**3 * 5.0 - 0.3)
+
+
+def test_potential_of_the_next_episode_starts_at_its_own_first_state():
+    mixer = RewardMixer(config(signals=[penalty()]), ("potential",), 1)
+    mixer.reset(buffers([0], start=[[1.0]]))
+    mixer.mix(buffers([0], terminated=[True], signals=[[9.0]], start=[[4.0]]), 1.0, START)
+    reward, _ = mixer.mix(buffers([0], signals=[[6.0]], start=[[4.0]]), 1.0, START)
+    assert reward.tolist() == [2.0]
+
+
+def test_visits_are_counted_over_all_copies():
+    mixer = RewardMixer(config(signals=[penalty()]), ("cell",), 3)
+    reward, _ = mixer.mix(buffers([0, 0, 0], signals=[[5], [5], [8]]), 1.0, START)
+    assert reward.tolist() == pytest.approx([1.0, 1 / np.sqrt(2), 1.0])
+    reward, _ = mixer.mix(buffers([0, 0, 0], signals=[[8], [5], [5]]), 1.0, START)
+    assert reward.tolist() == pytest.approx([1 / np.sqrt(2), 1 / np.sqrt(3), 1 / 2])
+    assert mixer.visits == [{5: 4, 8: 2}]
+
+
+def test_inactive_copies_are_paid_nothing_and_counted_nowhere():
+    mixer = RewardMixer(config(signals=[penalty()], normalize=True), ("cell",), 2)
+    active = np.array([True, False])
+    reward, parts = mixer.mix(buffers([1, 1], signals=[[3], [3]]), 1.0, START, active)
+    assert reward[1] == 0
+    assert parts[1].tolist() == [0, 0]
+    assert mixer.visits == [{3: 1}]
+    assert mixer.scaler.count == 1
+
+
+def test_p11_statistics_do_not_depend_on_how_copies_are_batched():
+    rewards = np.random.default_rng(0).normal(size=(50, 4))
+    ends = np.random.default_rng(1).random((50, 4)) < 0.1
+    together = ReturnScaler(4)
+    for r, e in zip(rewards, ends, strict=True):
+        together.scale(r, e, 0.9, None)
+    merged = ReturnScaler(4)
+    for instance in range(4):
+        alone = ReturnScaler(1)
+        for r, e in zip(rewards[:, instance], ends[:, instance], strict=True):
+            alone.scale(np.array([r]), np.array([e]), 0.9, None)
+        assert alone.count == 50
+        merged.mean += alone.mean / 4
+    assert together.count == 200
+    assert together.mean == pytest.approx(merged.mean)
+
+
+@pytest.mark.parametrize("kind", ["terminated", "truncated"])
+def test_p12_returns_restart_on_either_kind_of_end(kind):
+    mixer = RewardMixer(config(normalize=True), (), 1)
+    mixer.mix(buffers([5]), 0.9, START)
+    mixer.mix(buffers([5], **{kind: [True]}), 0.9, START)
+    assert mixer.scaler.returns.tolist() == [0.0]
+
+
+def test_p13_normalising_never_changes_a_sign_or_shifts_the_mean():
+    mixer = RewardMixer(config(normalize=True), (), 2)
+    draw = np.random.default_rng(2)
+    for _ in range(200):
+        raw = draw.normal(3, 1, 2)
+        reward, _ = mixer.mix(buffers(raw), 0.99, START)
+        assert (np.sign(reward) == np.sign(raw)).all()
+    assert reward.mean() > 0
