@@ -4,17 +4,27 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+_PACKAGES = [
+    "ale_py",
+    "cv2",
+    "ipykernel",
+    "matplotlib",
+    "minatar",
+    "mujoco",
+    "nbclient",
+    "nbformat",
+    "PIL",
+    "stable_retro",
+    "tensorboard",
+    "vizdoom",
+]
 BRINGS = {
     r"needs its ROM": ("a ROM of yours", ".venv/bin/python -m stable_retro.import FOLDER"),
     r"no browser|playwright": ("a browser", "make browser"),
     r"envpool": ("EnvPool (Linux)", ".venv/bin/pip install -c constraints.txt -e '.[fast]'"),
-    r"ale_py|ipykernel|nbclient|nbformat|vizdoom|stable_retro|minatar|mujoco|cv2|matplotlib|PIL": (
+    "|".join(_PACKAGES): (
         "optional packages",
         ".venv/bin/pip install -c constraints.txt -e '.[dev]'",
-    ),
-    r"tensorboard": (
-        "TensorBoard",
-        ".venv/bin/pip install -c constraints.txt -e '.[tensorboard]'",
     ),
     r"no zsh|no fish": ("other shells", "apt-get install zsh fish"),
     r"NVIDIA": ("an NVIDIA GPU", "run on a machine with one"),
