@@ -25,6 +25,15 @@ def test_words_ids_and_beginnings(make_run):
         select("@best-of")
 
 
+@pytest.mark.parametrize("checkpoint", ["@best", "@latest", "step=500"])
+def test_a_checkpoint_is_no_run(make_run, checkpoint):
+    make_run()
+    with pytest.raises(
+        UserError, match=f"'@last/{checkpoint}' names a checkpoint; write .*: @last"
+    ):
+        select(f"@last/{checkpoint}")
+
+
 def test_newest_is_by_creation_not_by_name(make_run, edit):
     first, second = make_run(), make_run()
     edit(first, created="2099-01-01T00:00:00+00:00")

@@ -26,6 +26,9 @@ def as_folder(selector: str) -> Path | None:
 
 def choose(selector: str, infos: Sequence[Info]) -> str:
     """The id of the one run that is meant; `infos` are newest first."""
+    run, slash, checkpoint = selector.rpartition("/")
+    if slash and run and checkpoint.startswith(("@", "step=")):
+        raise UserError(f"'{selector}' names a checkpoint; write the run: {run}")
     if selector.startswith("@"):
         return _by_word(selector, infos)
     matches = [info["id"] for info in infos if selector and info["id"].startswith(selector)]
