@@ -34,7 +34,7 @@ IN_THE_WHEEL = (
 
 def test_the_name_and_the_version():
     assert PROJECT["name"] == DISTRIBUTION == "spotter-rl"
-    assert PROJECT["version"] == __version__
+    assert PROJECT["dynamic"] == ["version"], "spotter.__version__"
     assert PROJECT["scripts"] == {"spotter": "spotter.cli.main:main"}
 
 

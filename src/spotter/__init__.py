@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spotter.api import load, make_env, plot, resolve, resume, run, runs, train
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["__version__", "load", "make_env", "plot", "resolve", "resume", "run", "runs", "train"]
 
 
