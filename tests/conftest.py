@@ -1,6 +1,7 @@
 """Shared by all tests: small, complete configs, and a working folder of one's own."""
 
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -14,6 +15,10 @@ from spotter.config import RunConfig, validate
 from tests import certificates, left_out
 
 certificates.watch()
+
+if os.name == "posix" and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    # started by nohup: what tests start would inherit that, and a handler is not inherited
+    signal.signal(signal.SIGHUP, lambda number, frame: None)
 
 
 def pytest_terminal_summary(terminalreporter):
