@@ -19,6 +19,7 @@ import spotter as package
 from spotter.episodes.capture import capture_to_disk
 from tests.faults import surfaces
 
+pytestmark = pytest.mark.unrepeatable  # weights that were garbled play differently; eval says so
 SOAK = bool(os.environ.get("SPOTTER_SOAK"))
 DAMAGES = 500 if SOAK else 20
 MOST_S = 20.0
