@@ -41,7 +41,7 @@ _TRAIN: Final = "spotter.train()"
 _MAKE_ENV: Final = "spotter.make_env()"
 
 
-def resolve(address: Address, *overrides: str, **settings: Any) -> Resolved:
+def resolve(address: Address, *overrides: str, **settings: object) -> Resolved:
     """The config of a recipe or environment; overrides as on the command line or as keywords."""
     return _resolve(_named(address), [*overrides, settings], place="spotter.resolve()")
 
@@ -157,7 +157,7 @@ def resume(
     quiet: bool = False,
     why: str = "",
     trust: bool = False,
-    **settings: Any,
+    **settings: object,
 ) -> Result:
     """Resume a run, with other settings if given; `trust` as for `load`."""
     with trusting(trust):
@@ -183,7 +183,7 @@ def make_env(
     *overrides: str,
     render_mode: str | None = None,
     trust: bool = False,
-    **settings: Any,
+    **settings: object,
 ) -> Env:
     """The environment in which a run is scored, as one Gymnasium environment for your own loop.
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def pack(tree: Any) -> tuple[Any, Arrays]:
+def pack(tree: object) -> tuple[Any, Arrays]:
     """JSON-able data and the arrays it refers to."""
     arrays: Arrays = {}
     return _pack(tree, "", arrays), arrays
@@ -35,7 +35,7 @@ def unpack(data: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
     return _TAGS[tag](data, arrays)
 
 
-def _pack(value: Any, path: str, arrays: Arrays) -> Any:
+def _pack(value: object, path: str, arrays: Arrays) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, np.ndarray):
@@ -73,7 +73,7 @@ def _pack_plain(value: float | str) -> Any:
     return value
 
 
-def _pack_map(value: Mapping[Any, Any], path: str, arrays: Arrays) -> Any:
+def _pack_map(value: Mapping[object, object], path: str, arrays: Arrays) -> Any:
     if all(isinstance(key, str) and not key.startswith("$") for key in value):
         return {key: _pack(inner, f"{path}/{key}", arrays) for key, inner in value.items()}
     pairs = enumerate(value.items())

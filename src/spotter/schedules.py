@@ -73,7 +73,7 @@ class Schedule(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _accept_number(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _accept_number(cls, data: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
         if isinstance(data, int | float) and not isinstance(data, bool):
             if not math.isfinite(data):
                 raise ValueError("should be a finite number")
@@ -127,7 +127,7 @@ class Schedule(BaseModel):
             return self.start
         if self.points:
             return {"points": [list(point) for point in self.points]}
-        data: dict[str, Any] = {"shape": self.shape, "start": self.start}
+        data: dict[str, object] = {"shape": self.shape, "start": self.start}
         if self.shape != "constant":
             data["end"] = self.end
         optional = {"from": self.from_, "to": self.to, "warmup": self.warmup, "floor": self.floor}
@@ -168,7 +168,7 @@ class Schedule(BaseModel):
         """The same shape with every value changed."""
         if self.points:
             return Schedule(points=tuple((at, change(value)) for at, value in self.points))
-        data: Any = self.model_dump()
+        data: object = self.model_dump()
         if not isinstance(data, dict):
             return constant(change(self.start))
         values = {key: change(data[key]) for key in ("start", "end", "floor") if key in data}

@@ -40,7 +40,7 @@ _MOST_TRIED = 100_000  # divisors of a rollout
 _LR_STEP, _LR_RANGE = 1.5, (0.01, 10.0)
 
 
-def _samples_or_fraction(value: Any) -> Any:
+def _samples_or_fraction(value: object) -> Any:
     """`1` is one sample, `1.0` the whole rollout, `5e2` five hundred samples."""
     if isinstance(value, float) and value > 1:
         if not value.is_integer():
@@ -181,7 +181,7 @@ class PPO:
         self.shuffle.set_state(torch.as_tensor(state["shuffle"]))
         self.lr_factor = state["lr_factor"]
 
-    def objective(self, said: Evaluated, batch: Batch, now: Mapping[str, Any]) -> Objective:
+    def objective(self, said: Evaluated, batch: Batch, now: Mapping[str, object]) -> Objective:
         """−E[min(r A, clip(r, 1 ± ε) A)] + c₁ E[½ (V − R)²] − c₂ E[H], r = π / π_old."""
         maths, config = self.learner.maths, self.config
         log_ratio = said.log_prob - batch.log_prob
@@ -248,7 +248,7 @@ class PPO:
         """Shuffled passes over the samples, step by step; means of all terms, number of steps."""
         import torch
 
-        rows: list[dict[str, Any]] = []
+        rows: list[dict[str, object]] = []
         for order in self._orders(len(samples), progress):
             for indices in torch.split(order, size):
                 terms = self._minibatch(

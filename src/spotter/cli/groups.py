@@ -16,24 +16,24 @@ _MARGIN: Final = 2  # columns that click leaves free on the right
 class Command(TyperCommand):
     """Arguments and options by their metavars alone, without Python's types."""
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+    def collect_usage_pieces(self, ctx: object) -> list[str]:
         return _usage(self, ctx)
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
+    def format_options(self, ctx: object, formatter: object) -> None:
         _write_options(self, ctx, formatter)
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+    def format_epilog(self, ctx: object, formatter: object) -> None:
         _write_epilog(self.epilog or "", formatter)
 
 
 class Group(TyperGroup):
     """Commands by group, each with its whole first sentence."""
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
+    def format_options(self, ctx: object, formatter: object) -> None:
         _write_options(self, ctx, formatter)
         self.format_commands(ctx, formatter)
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def format_commands(self, ctx: object, formatter: Any) -> None:
         width = max(map(len, self.commands))
         titles = [title for title in GROUPS if self._in_group(title)]
         for title in titles or ["Commands"]:
@@ -48,7 +48,7 @@ class Group(TyperGroup):
             if title in (getattr(command, "rich_help_panel", None), "Commands")
         ]
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+    def format_epilog(self, ctx: object, formatter: object) -> None:
         _write_epilog(self.epilog or "", formatter)
 
 
@@ -85,7 +85,7 @@ class ShowByDefault(Group):
         return [*super().shell_complete(ctx, incomplete), *address.shell_complete(ctx, incomplete)]
 
 
-def _usage(command: Any, ctx: Any) -> list[str]:
+def _usage(command: Any, ctx: object) -> list[str]:
     """`RUN`, `[FILE]`, `RUN...`, `[KEY=VALUE]...`"""
     pieces = [command.options_metavar]
     for param in _arguments(command, ctx):

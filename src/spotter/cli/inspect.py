@@ -299,7 +299,7 @@ def _write_csv(path: Path, traces: "list[Trace]", found: "list[Judged]") -> None
     from spotter.episodes.rows import table as rows_of
 
     many = len(traces) > 1
-    header: list[Any] = []
+    header: list[object] = []
     try:
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
@@ -334,8 +334,8 @@ def _as_data(
         episodes.append(
             {"folder": str(folder), **meta, "judged": judged, "notable": stands_out, "steps": steps}
         )
-    data: dict[str, Any] = {"episodes": episodes}
+    data: dict[str, object] = {"episodes": episodes}
     if audit:
         data["audit"] = [asdict(part) for part in auditing([trace for trace, _ in played])]
-    encoded: dict[str, Any] = encode(data)
+    encoded: dict[str, object] = encode(data)
     return encoded

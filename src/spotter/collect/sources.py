@@ -290,7 +290,7 @@ class InProcess(Overlapped):
         begun: list[int] = self._answer()
         return begun
 
-    def _ask(self, what: str, *given: Any) -> None:
+    def _ask(self, what: str, *given: object) -> None:
         with suppress(ConnectionError):  # then there is no answer, either
             self._pipe.send((what, given))
 

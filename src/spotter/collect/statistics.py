@@ -12,7 +12,7 @@ from spotter.engines import functional as F
 from spotter.engines import objectives as maths
 from spotter.policy.actor_critic import Policy
 from spotter.rollouts.rollout import Batch, Rollout
-from spotter.types import ActionSpec
+from spotter.types import ActionSpec, Array
 
 COLUMNS: Final = (
     "copy", "step", "action", "probability", "reward", "cumulative", "return", "value",
@@ -53,7 +53,7 @@ def statistics(rollout: Rollout, policy: Policy) -> dict[str, float]:
     return report
 
 
-def _shares(taken: npt.NDArray[Any], action: ActionSpec) -> dict[str, float]:
+def _shares(taken: Array, action: ActionSpec) -> dict[str, float]:
     """Of every choice, of each component where there are several; none where they are too many."""
     if not action.nvec or sum(action.nvec) > _MOST_SHARES:
         return {}
@@ -66,7 +66,7 @@ def _shares(taken: npt.NDArray[Any], action: ActionSpec) -> dict[str, float]:
     return shares
 
 
-def _by_component(name: str, values: npt.NDArray[Any]) -> dict[str, float]:
+def _by_component(name: str, values: Array) -> dict[str, float]:
     if not 1 < len(values) <= _MOST_COMPONENTS:
         return {}
     return {f"{name}/{i}": float(value) for i, value in enumerate(values)}

@@ -26,5 +26,5 @@ def fixed(changes: Iterable[str]) -> str | None:
     return next((name for name in changes if name.startswith(_FIXED) and name not in _HOW), None)
 
 
-def _is_section(value: Any) -> bool:
+def _is_section(value: object) -> bool:
     return isinstance(value, Mapping) and not {"start", "points"} & set(value)

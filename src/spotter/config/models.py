@@ -52,7 +52,7 @@ class SignalConfig(Plugin):
 
     @model_validator(mode="before")
     @classmethod
-    def _named_after_source(cls, data: Any) -> Any:
+    def _named_after_source(cls, data: object) -> Any:
         if isinstance(data, dict) and "source" in data:
             return {"name": data["source"], **data}
         return data
@@ -125,7 +125,7 @@ class EnvConfig(Settings):
         return self.model_copy(update=defaults) if defaults else self
 
     @classmethod
-    def chosen(cls, data: Any) -> "type[EnvConfig]":
+    def chosen(cls, data: object) -> "type[EnvConfig]":
         """The `Config` of the family a section names; this class where the family has none."""
         family = data.get("family") if isinstance(data, Mapping) else None
         if not isinstance(family, str) or not plugins.offers("envs", family, "Config"):
@@ -145,7 +145,7 @@ class EnvConfig(Settings):
         return self if isinstance(self, own) else own.from_data(self.model_dump(by_alias=True))
 
 
-def _of_family(data: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+def _of_family(data: object, handler: ValidatorFunctionWrapHandler) -> Any:
     """Validate `env` with the `Config` of its family."""
     if isinstance(data, EnvConfig):
         return data.of_family()

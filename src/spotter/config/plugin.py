@@ -18,7 +18,7 @@ from spotter.types import UserError
 _SECRET_WORDS = {"password", "passwd", "secret", "token", "credential", "credentials", "apikey"}
 
 
-def _refuse_secrets(value: Any) -> Any:
+def _refuse_secrets(value: object) -> Any:
     """Look at the keys all the way down; the values are never shown."""
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -55,7 +55,7 @@ class Plugin(Settings):
     name: str
 
     @classmethod
-    def chosen(cls, data: Any) -> "type[Plugin]":
+    def chosen(cls, data: object) -> "type[Plugin]":
         """The `Config` of the plug-in a section names; `UserError` if it names none."""
         key = cls.picked_by
         if not isinstance(data, Mapping):
@@ -84,7 +84,7 @@ class Plugin(Settings):
 def picked(base: type[Plugin]) -> WrapValidator:
     """Validate a section with the `Config` of the plug-in it names."""
 
-    def validate(data: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    def validate(data: object, handler: ValidatorFunctionWrapHandler) -> Any:
         if isinstance(data, Plugin):
             return handler(data)
         if isinstance(data, str) and base.is_bare:

@@ -23,7 +23,7 @@ class EncoderConfig(Plugin):
     is_bare: ClassVar[bool] = True
 
 
-def _named(data: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+def _named(data: object, handler: ValidatorFunctionWrapHandler) -> Any:
     """A name stays one, once it is known; a map is validated by the encoder it names."""
     if data == AUTO or isinstance(data, EncoderConfig):
         return handler(data)

@@ -150,7 +150,7 @@ def _schema(model: type[BaseModel]) -> tuple[dict[str, Any], dict[str, Any]]:
     return found["properties"], schema.get("$defs", {})
 
 
-def _type(annotation: Any, schema: dict[str, Any], defs: dict[str, Any]) -> str:
+def _type(annotation: object, schema: dict[str, Any], defs: dict[str, object]) -> str:
     if "Schedule" in str(annotation):
         null = any(branch.get("type") == "null" for branch in schema.get("anyOf", ()))
         return "number or schedule" + " or null" * null
@@ -218,7 +218,7 @@ _BOUNDS: Final = {
 
 def _said_by_validators(info: FieldInfo) -> Iterator[str]:
     """What `schedules.within` checks; it stands in the metadata, or inside `X | None`."""
-    inside: Sequence[Any] = getattr(info.annotation, "__args__", ())
+    inside: Sequence[object] = getattr(info.annotation, "__args__", ())
     nested = [item for part in inside for item in getattr(part, "__metadata__", ())]
     for item in (*info.metadata, *nested):
         if isinstance(item, AfterValidator) and (words := getattr(item.func, "range", "")):

@@ -41,7 +41,7 @@ class TorchActor:
         self.policy, self.generator = policy, generator
 
     def act(
-        self, obs: Obs, mask: Any, state: PolicyState = (), deterministic: bool = False
+        self, obs: Obs, mask: object, state: PolicyState = (), deterministic: bool = False
     ) -> Acted:
         leaves, valid = _tensors(obs, mask, self.generator.device)
         with _threads_for(obs):
@@ -104,7 +104,7 @@ class Explained(NamedTuple):
 def explain(
     actor: Actor,
     obs: Obs,
-    mask: Any,
+    mask: object,
     state: PolicyState,
     deterministic: bool,
     action: Array | None = None,
@@ -123,7 +123,9 @@ def explain(
         return Explained(taken, distribution.log_prob(taken), value, state, distribution)
 
 
-def _tensors(obs: Obs, mask: Any, device: torch.device) -> tuple[dict[str, Tensor], Tensor | None]:
+def _tensors(
+    obs: Obs, mask: object, device: torch.device
+) -> tuple[dict[str, Tensor], Tensor | None]:
     leaves = {path: torch.from_numpy(leaf).to(device) for path, leaf in obs.items()}
     return leaves, None if mask is None else torch.from_numpy(mask).to(device)
 

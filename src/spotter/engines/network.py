@@ -23,7 +23,7 @@ from spotter.engines.plain import Floats, shared_scratch
 from spotter.policy.actor_critic import Body, Policy
 from spotter.policy.encoding import Binary, OneHot
 from spotter.policy.normalizers import BoundsNorm, RunningNorm
-from spotter.types import Leaf, UserError
+from spotter.types import Array, Leaf, UserError
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 _MANY_CODES: Final = 64  # from here on, picking columns is faster than multiplying by zeros
@@ -255,7 +255,7 @@ class _Inputs:
         if self._as_codes:
             codes = next(iter(obs.values()))
             assert self._offsets is not None
-            places: npt.NDArray[Any] = codes.reshape(len(codes), -1) + self._offsets
+            places: Array = codes.reshape(len(codes), -1) + self._offsets
             return places
         if len(self._parts) == 1:  # nearly always, and in every step
             path, encode = self._parts[0]
@@ -278,7 +278,7 @@ def _encode(
 
 def _with_torch(encoder: nn.Module) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:
     def encode(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        encoded: npt.NDArray[Any] = encoder(torch.from_numpy(x)).numpy()
+        encoded: Array = encoder(torch.from_numpy(x)).numpy()
         return encoded
 
     return encode
@@ -288,7 +288,7 @@ def _running(norm: RunningNorm) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]
     mean, var, clip = norm.mean.numpy(), norm.var.numpy(), norm.CLIP
 
     def encode(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        scaled: npt.NDArray[Any] = ((x - mean) / np.sqrt(var + 1e-8)).clip(-clip, clip)
+        scaled: Array = ((x - mean) / np.sqrt(var + 1e-8)).clip(-clip, clip)
         return scaled
 
     return encode

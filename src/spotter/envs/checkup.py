@@ -7,7 +7,7 @@ it found, for `spotter doctor`. Envs are made one after another, never two at a 
 emulators allow one per process.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final
@@ -105,7 +105,7 @@ def _repetition(make: Make, name: str, steps: int) -> str:
     return "" if first.equals(again) else f"{name} does not repeat itself when reset with its seed"
 
 
-def play(game: Env, seed: int, steps: int, actions: Sequence[Any] = ()) -> Played:
+def play(game: Env, seed: int, steps: int, actions: Sequence[object] = ()) -> Played:
     """Play on through ends, with these actions or valid ones drawn at random."""
     game.action_space.seed(0)
     obs, info = game.reset(seed=seed)
@@ -140,7 +140,7 @@ def _kept(obs: Any) -> Any:
     return np.array(obs)
 
 
-def _some_action(game: Env, info: dict[str, Any]) -> Any:
+def _some_action(game: Env, info: Mapping[str, object]) -> Any:
     if "action_mask" in info and isinstance(game.action_space, gs.Discrete):
         return game.action_space.sample(mask=np.asarray(info["action_mask"], np.int8))
     return game.action_space.sample()
@@ -158,7 +158,7 @@ def _check_inside(space: gs.Space[Any], obs: Any) -> None:
         _expect(bool(space.contains(obs)), f"{_short(obs)} is not in {_short(space)}")
 
 
-def _short(thing: Any) -> str:
+def _short(thing: object) -> str:
     if isinstance(thing, np.ndarray) and thing.size > 16:
         return f"an array {thing.shape} of {thing.dtype}"
     return " ".join(str(thing).split())[:200]

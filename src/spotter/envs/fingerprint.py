@@ -36,7 +36,7 @@ def facts(env: EnvConfig, reward: RewardConfig) -> Facts:
 
 def _settings(env: EnvConfig) -> dict[str, Any]:
     """The section without what does not count; the family's own settings as it resolves them."""
-    module: Any = family(env)
+    module: object = family(env)
     game = _plain(env.model_copy(update={"family": env.family or "gymnasium"}))
     for name in ("protocol", "wrappers", *NOT_THE_GAME):
         del game[name]
@@ -60,7 +60,7 @@ def _plain(settings: Any) -> dict[str, Any]:
     return plain
 
 
-def _tidy(value: Any) -> Any:
+def _tidy(value: object) -> Any:
     """0.0 is 0: the same number gives the same hash, however it was written."""
     if isinstance(value, dict):
         return {key: _tidy(inner) for key, inner in value.items()}

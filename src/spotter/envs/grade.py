@@ -17,7 +17,7 @@ import numpy.typing as npt
 from spotter import packing
 from spotter.envs.backends.local import LocalVector
 from spotter.envs.backends.slices import Bools, Buffers, EnvInstance
-from spotter.types import ActionSpec, ReplayLog
+from spotter.types import ActionSpec, Array, ReplayLog
 
 _WARM_UP: Final = 100  # steps in which an episode's end is hoped for
 _MIDDLES: Final = (60, 25)
@@ -132,7 +132,7 @@ def _moved(buffers: Buffers) -> list[npt.NDArray[Any]]:
     ]
 
 
-def _equal(a: list[npt.NDArray[Any]], b: list[npt.NDArray[Any]]) -> bool:
+def _equal(a: list[Array], b: list[Array]) -> bool:
     return all(x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))
 
 

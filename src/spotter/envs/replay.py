@@ -67,15 +67,15 @@ class Layers:
     def snapshot(self) -> list[dict[str, Any]]:
         """Every plain attribute and random stream, copied; an object seen twice is one object."""
         copier = _Copier()
-        streams: dict[int, list[Any]] = {}
+        streams: dict[int, list[object]] = {}
         return [self._layer(index, copier, streams) for index in range(len(self._objects))]
 
     def _layer(
-        self, index: int, copier: "_Copier", streams: dict[int, list[Any]]
+        self, index: int, copier: "_Copier", streams: dict[int, list[object]]
     ) -> dict[str, Any]:
         item, constants = self._objects[index], self._constants[index]
-        values: dict[str, Any] = {}
-        states: dict[str, Any] = {}
+        values: dict[str, object] = {}
+        states: dict[str, object] = {}
         for name, value in self._attributes(index):
             kind = type(value)
             if kind in _ATOMS:
@@ -150,7 +150,7 @@ def _own(item: object, name: str) -> Any:
         return _MISSING
 
 
-def _is_complete(item: object, found: Mapping[str, Any], held: Sequence[Any]) -> bool:
+def _is_complete(item: object, found: Mapping[str, Any], held: Sequence[object]) -> bool:
     """Whether these are all attributes: as many as the object holds, and nothing else is held."""
     kind = type(item)
     missing = len(found) - (len(held) - 1)  # the class itself is held as well
@@ -161,7 +161,7 @@ def _is_complete(item: object, found: Mapping[str, Any], held: Sequence[Any]) ->
     return {id(kind), *map(id, found.values())}.issuperset(map(id, held))
 
 
-def _is_large(value: Any) -> bool:
+def _is_large(value: object) -> bool:
     return type(value) in _CONTAINERS and _leaves(value, LARGE + 1) > LARGE
 
 
@@ -188,7 +188,7 @@ class _Copier:
         self._memo: dict[int, Any] = {}
         self._left = 0
 
-    def copy(self, value: Any) -> Any:
+    def copy(self, value: object) -> Any:
         """A copy, or `_NOT_PLAIN` if anything in it is not."""
         self._left = _LARGEST
         return self._copy(value, 0)
@@ -233,7 +233,7 @@ def _is_plain_dtype(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "biufSU" and dtype.isnative and (dtype.kind in "SU" or dtype.itemsize <= 8)
 
 
-def _is_plain_key(key: Any) -> bool:
+def _is_plain_key(key: object) -> bool:
     if type(key) is tuple:
         return all(_is_plain_key(part) for part in key)
     return type(key) in _ATOMS

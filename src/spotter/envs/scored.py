@@ -78,7 +78,7 @@ class ScoredEnv(gym.Wrapper[Any, Any, Any, Any]):
         return self._spec
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: dict[str, object] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         obs, info = self.env.reset(seed=seed, options=options)
         return obs, self._shown(info)
@@ -89,7 +89,7 @@ class ScoredEnv(gym.Wrapper[Any, Any, Any, Any]):
         paid = self._meter.score - before if self._changes_rewards else float(reward)
         return obs, paid, terminated, truncated, self._shown(info)
 
-    def _shown(self, info: dict[str, Any]) -> dict[str, Any]:
+    def _shown(self, info: dict[str, object]) -> dict[str, Any]:
         """Without the mask that the policy was not given either."""
         if self._hides_mask and "action_mask" in info:
             return {key: value for key, value in info.items() if key != "action_mask"}

@@ -240,7 +240,7 @@ def _check_range(path: str, space: gs.Space[Any], array: Array) -> None:
     """Whole numbers outside their space have no code."""
     if isinstance(space, gs.Discrete | gs.MultiDiscrete):
         count = space.n if isinstance(space, gs.Discrete) else space.nvec
-        inside: Any = (array >= space.start) & (array < space.start + count)
+        inside: object = (array >= space.start) & (array < space.start + count)
         if not (inside & (array == np.floor(array))).all():
             raise UserError(f"{path} should be in {space}, not {array.tolist()}")
 
@@ -341,7 +341,7 @@ def _shaped(space: gs.Space[Any], convert: Callable[[Any], Any]) -> Callable[[An
 # --- masks ---------------------------------------------------------------------------------------
 
 
-def encode_mask(mask: Any) -> Array:
+def encode_mask(mask: object) -> Array:
     """A valid-action mask as one flat boolean row; tuples (MultiDiscrete) are joined."""
     if isinstance(mask, tuple | list):
         mask = np.concatenate([np.asarray(part).ravel() for part in mask])

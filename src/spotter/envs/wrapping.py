@@ -24,11 +24,11 @@ Bools = npt.NDArray[np.bool_]
 RGB_AXES: Final = 3
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _as_pair(value: Any) -> Any:
+def _as_pair(value: object) -> Any:
     """A single number is the range that holds only it."""
     return (value, value) if is_number(value) else value
 
@@ -65,7 +65,7 @@ class SeededWrapper(gym.Wrapper[Any, Any, Any, Any]):
         if seed is not None:
             self.draw = np.random.default_rng([seed, *self._key])
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         self.reseed(seed)
         return self.env.reset(seed=seed, options=options)
 

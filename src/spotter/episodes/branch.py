@@ -38,7 +38,7 @@ def branch(folder: str, step: int, action: Any = None, **how: Any) -> Trace:
     return after
 
 
-def branch_to_disk(folder: str, step: int, action: Any = None, **how: Any) -> str:
+def branch_to_disk(folder: str, step: int, action: Any = None, **how: object) -> str:
     """`branch`, saved into the run beside its origin; returns the folder."""
     trace = branch(folder, step, action, **how)
     return str(save(trace, place(_run(folder), trace.meta)))

@@ -214,7 +214,7 @@ class _Episode:
         seed: int,
         most_steps: int,
         on_step: Callable[[int], bool] | None,
-        first_actions: Sequence[Any],
+        first_actions: Sequence[object],
     ) -> str:
         """Returns how it ended."""
         stage = self.stage

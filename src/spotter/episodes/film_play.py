@@ -58,7 +58,7 @@ class Watcher(gym.Wrapper[Any, Any, Any, Any]):
         self._shape: tuple[int, ...] = ()
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: dict[str, object] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         start = self.env.reset(seed=seed, options=options)
         if self.has_begun:

@@ -289,7 +289,7 @@ def _axes(
 _ENDS: Final = (("−", -1.0), ("+", 1.0))
 
 
-def _axis_keys(label: str, taken: Mapping[str, Any]) -> tuple[str, str]:
+def _axis_keys(label: str, taken: Mapping[str, object]) -> tuple[str, str]:
     """Which keys move an axis, by what it is called."""
     word = label.lower()
     if any(part in word for part in _DOWNRIGHT) and "down" not in taken:

@@ -15,7 +15,7 @@ def table(trace: Trace, more: Mapping[str, Array] | None = None) -> list[list[An
     Images and long vectors stay out. What `advantages.judged` found goes in as
     `table(trace, judged(trace).columns())`.
     """
-    columns: dict[str, Sequence[Any]] = {
+    columns: dict[str, Sequence[object]] = {
         "step": range(trace.meta.length),
         "action": [action_label(trace, t) for t in range(trace.meta.length)],
     }

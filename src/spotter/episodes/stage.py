@@ -126,7 +126,7 @@ class _Witness(gym.Wrapper[Any, Any, Any, Any]):
         self.info: dict[str, float] = {}
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: dict[str, object] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         start = self.env.reset(seed=seed, options=options)
         if seed is not None:  # the episode after it is not used

@@ -227,7 +227,7 @@ def checked(address: str, overrides: Sequence[str] = ()) -> Resolved:
     return resolve(address, overrides)
 
 
-def checked_resume(settings: Mapping[str, Any], overrides: Sequence[str]) -> RunConfig:
+def checked_resume(settings: Mapping[str, object], overrides: Sequence[str]) -> RunConfig:
     """The config a run would resume with; `UserError` for one that is unknown or fixed."""
     before = validate(settings)
     after = changed(before, overrides)

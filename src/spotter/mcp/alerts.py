@@ -84,7 +84,7 @@ def page(runs: Iterable[Run], cursor: Cursor, limit: int) -> dict[str, Any]:
     )
     shown = found[:_MOST]
     while True:
-        data: dict[str, Any] = {"alerts": shown, "cursor": str(cursor.after(shown))}
+        data: dict[str, object] = {"alerts": shown, "cursor": str(cursor.after(shown))}
         if len(shown) < len(found):
             count = f"{len(shown)} of {len(found)} shown, the earliest"
             data["cut"] = f"alerts: {count}; ask again with since=cursor"
@@ -106,7 +106,7 @@ def _behind(run: Run, cursor: Cursor) -> Iterator[Alert]:
             yield _described(run.id, time, event)
 
 
-def _described(run: str, time: str, event: Mapping[str, Any]) -> Alert:
+def _described(run: str, time: str, event: Mapping[str, object]) -> Alert:
     steps = event.get("env_steps")
     return {
         "time": time,

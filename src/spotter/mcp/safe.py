@@ -100,7 +100,7 @@ def check_readable(run: Run, trust: bool, address: str = "") -> None:
             _check_address(address)
 
 
-def _check_settings(settings: Mapping[str, Any]) -> None:
+def _check_settings(settings: Mapping[str, object]) -> None:
     check_names(settings, _TRUST)
     for place, text in texts(settings):
         _check_text(place, text)
@@ -160,6 +160,6 @@ def _check_sizes(config: RunConfig) -> None:
         raise UserError("policy.hidden: at most 16 layers of 8,192 units from here")
 
 
-def _largest(value: Any) -> Any:
+def _largest(value: object) -> Any:
     """A schedule counts with its largest value."""
     return max(Schedule.model_validate(value).values()) if isinstance(value, Mapping) else value

@@ -38,7 +38,7 @@ class Watch:
         """How a run is doing: progress, time left, whether its process lives, score, alerts."""
         view = self.desk.view(self.desk.select(run))
         info = view.info
-        data: dict[str, Any] = {"id": view.id, "recipe": info["address"], "seed": info["seed"]}
+        data: dict[str, object] = {"id": view.id, "recipe": info["address"], "seed": info["seed"]}
         data |= _health(self.desk, view)
         data |= _progress(view)
         data["score"] = {
@@ -189,7 +189,7 @@ def _health(desk: Desk, view: RunView) -> dict[str, Any]:
     info, folder = view.info, view.run.folder
     holder = lock.living_holder(folder, info)
     silent_s = max(0.0, identity.age_s(info["heartbeat"]))
-    data: dict[str, Any] = {"status": state(info), "reason": info["reason"]}
+    data: dict[str, object] = {"status": state(info), "reason": info["reason"]}
     if data["status"] == "running":
         data["phase"] = view.phase
     if data["status"] == "dead":
@@ -209,7 +209,7 @@ def _health(desk: Desk, view: RunView) -> dict[str, Any]:
 
 
 def _progress(view: RunView) -> dict[str, Any]:
-    data: dict[str, Any] = {
+    data: dict[str, object] = {
         "env_steps": view.env_steps,
         "updates": view.updates,
         "budget": {"env_steps": view.budget.env_steps, "minutes": view.budget.minutes},
@@ -288,7 +288,7 @@ def _drawn(id: str, curves: Mapping[str, Curve], points: int) -> dict[str, Any]:
     return {"run": id, "unit": "[env_steps, value]; slope per 1000 env steps", "curves": drawn}
 
 
-def _worth(data: dict[str, Any]) -> int:
+def _worth(data: Mapping[str, object]) -> int:
     from spotter.pages.digest.tokens import tokens
 
     return tokens(as_text(plain(data)))

@@ -4,7 +4,7 @@ The caller holds the state: what `act` returns goes into the next `act`, and `cl
 where an episode begins. A policy without memory has an empty state. Who acts is in `engines`.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -42,14 +42,14 @@ class Actor(Protocol):
     def act(
         self,
         obs: Obs,
-        mask: Any,
+        mask: object,
         state: PolicyState = (),
         deterministic: bool = False,
     ) -> Acted:
         """Actions for leaves [N, …]; `mask` is [N, entries], true where an action is valid."""
 
 
-def cleared(state: PolicyState, *begun: Any) -> PolicyState:
+def cleared(state: PolicyState, *begun: object) -> PolicyState:
     """The state, zero in rows where an episode begins: where any of these [N] flags is true."""
     if not state:
         return state

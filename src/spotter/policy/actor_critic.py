@@ -6,7 +6,6 @@ and travel with the weights; nothing in this file knows about environments or al
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -94,7 +93,7 @@ class Policy(nn.Module):
         """Into the units the critic learns in; the identity without PopArt."""
         return value if self.value_norm is None else self.value_norm.normalize(value)
 
-    def observe_returns(self, target: Any) -> None:
+    def observe_returns(self, target: object) -> None:
         """Let PopArt's statistics see [B] value targets, as a tensor or an array."""
         if self.value_norm is not None:
             self.value_norm.update(torch.as_tensor(target))

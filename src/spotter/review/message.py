@@ -53,7 +53,7 @@ class Message:
 
     def data(self) -> list[dict[str, Any]]:
         """As the protocol wants it."""
-        content: Any = self.text
+        content: object = self.text
         if self.frames:
             content = [_text(self.text)]
             for frame in self.frames:

@@ -166,7 +166,7 @@ class Rollout:
     def as_data(self) -> dict[str, Any]:
         """Everything in it as arrays; where `has_arrays`."""
         arrays = self.arrays()
-        data: dict[str, Any] = {name: getattr(arrays, name) for name in (*_NUMBERS, *_FLAGS)}
+        data: dict[str, object] = {name: getattr(arrays, name) for name in (*_NUMBERS, *_FLAGS)}
         return data | {
             "obs": dict(arrays.obs),
             "mask": arrays.mask,

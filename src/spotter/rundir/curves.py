@@ -191,7 +191,7 @@ def _interval(table: Doubles, middle: Middle) -> tuple[Doubles, Doubles]:
 
 
 def settings_that_differ(
-    runs: Sequence[Run], words: Callable[[Any], str] = flow
+    runs: Sequence[Run], words: Callable[[object], str] = flow
 ) -> dict[str, list[str]]:
     """Dotted name -> the text of each run; nothing where they agree."""
     if len(runs) < 2:

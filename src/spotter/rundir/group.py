@@ -126,7 +126,7 @@ def _weights(parent: Parent) -> list[Any]:
     return [] if parent is None else [parent["run"], parent["checkpoint"]]
 
 
-def _but_the_seed(settings: dict[str, Any]) -> dict[str, Any]:
+def _but_the_seed(settings: Mapping[str, object]) -> dict[str, Any]:
     """What runs of a group have in common; where their numbers go besides is no part of it."""
     return {key: value for key, value in settings.items() if key not in ("seed", "sinks")}
 

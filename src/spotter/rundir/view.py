@@ -304,7 +304,7 @@ class RunView:
     @property
     def parent(self) -> Mapping[str, Any] | None:
         """Where its first weights came from: {run, checkpoint, env_steps, …}."""
-        parent: Mapping[str, Any] | None = self.info["parent"]
+        parent: Mapping[str, object] | None = self.info["parent"]
         return parent
 
     @cached_property

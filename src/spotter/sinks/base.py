@@ -89,7 +89,7 @@ class Sink(Protocol):
         """A score, when it is known; its numbers are in the next row as well."""
         return
 
-    def event(self, kind: str, data: Mapping[str, Any]) -> None:
+    def event(self, kind: str, data: Mapping[str, object]) -> None:
         """Something that happened: a checkpoint, a video, a change, a fault."""
         return
 

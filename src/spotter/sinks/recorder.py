@@ -70,7 +70,7 @@ class Recorder:
         for sink in self._sinks:
             sink.note(text)
 
-    def event(self, kind: str, data: Mapping[str, Any]) -> None:
+    def event(self, kind: str, data: Mapping[str, object]) -> None:
         for sink in self._sinks:
             sink.event(kind, data)
 

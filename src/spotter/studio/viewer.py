@@ -95,7 +95,7 @@ def _meta(meta: Meta) -> dict[str, Any]:
     return {name: _plain(getattr(meta, name)) for name in kept}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """NaN is no JSON."""
     if isinstance(value, float) and not np.isfinite(value):
         return None

@@ -24,7 +24,7 @@ def branch(
     folder: str,
     step: int,
     pick: int | Sequence[float],
-    report: Callable[[Any], bool] | None = None,
+    report: Callable[[object], bool] | None = None,
 ) -> dict[str, Any]:
     """Play on from `step` with another action; the new episode is saved beside the old one.
 
@@ -34,7 +34,7 @@ def branch(
 
     old = traces.load(Path(folder))
     action = other_action(old, step, pick) if isinstance(pick, int) else numbers(old, step, pick)
-    how: dict[str, Any] = {"on_step": telling(report), "pictures": len(old.frames) > 0}
+    how: dict[str, object] = {"on_step": telling(report), "pictures": len(old.frames) > 0}
     if old.meta.end in ("cut", "stopped"):  # else the longer one would look better
         how["most_steps"] = old.meta.length
     new = branches.branch(folder, step, action, **how)

@@ -15,7 +15,7 @@ def capture(report: Callable[[Any], bool] | None = None, **how: Any) -> str:
     return capture_to_disk(on_step=telling(report), **how)
 
 
-def telling(report: Callable[[Any], bool] | None) -> Callable[[int], bool] | None:
+def telling(report: Callable[[object], bool] | None) -> Callable[[int], bool] | None:
     """Reports now and then, because every message costs time; an abandoned episode is not kept."""
     if report is None:
         return None

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from spotter.charts.png import encode
 from spotter.episodes.format import Trace, load
-from spotter.types import UserError
+from spotter.types import Array, UserError
 
 Image = npt.NDArray[np.uint8]
 
@@ -61,7 +61,7 @@ def _described(title: str, about: str, image: Image) -> dict[str, str]:
     return {"title": title, "about": about, "png": data.decode()}
 
 
-def glowing(seen: npt.NDArray[Any], sizes: Image) -> Image:
+def glowing(seen: Array, sizes: Image) -> Image:
     """[C, H, W] twice → [H, C·W, 3]: the observation dimmed, what mattered lit up."""
     gray = seen.astype(np.float64)
     low, high = (0.0, 255.0) if seen.dtype == np.uint8 else (gray.min(), gray.max())

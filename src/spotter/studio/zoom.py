@@ -23,7 +23,7 @@ _SHORT: Final = {":formatter": f"value => {_COMPACT}.format(value)"}
 class Zoom:
     """Which stretch the reader looks at: one for all charts of a page that share an axis."""
 
-    def __init__(self, changed: Callable[[], Any]) -> None:
+    def __init__(self, changed: Callable[[], object]) -> None:
         self.window: Window | None = None
         self._changed = changed
 

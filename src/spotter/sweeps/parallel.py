@@ -59,7 +59,7 @@ def words(edits: Sequence[Override]) -> list[str]:
     return [f"{'.'.join(path)}={flow(_plain(value))}" for path, value in parse(edits)]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Numbers of NumPy and models of ours as what YAML knows."""
     if hasattr(value, "model_dump"):
         return _plain(value.model_dump(by_alias=True, exclude_unset=True))

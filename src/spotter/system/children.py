@@ -21,7 +21,7 @@ from multiprocessing import connection, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 NOT_FOR_CHILDREN: Final = tuple(
     getattr(signal, name)
@@ -48,7 +48,7 @@ def this_process() -> Parent:
 
 
 def start(
-    target: Callable[..., None], *args: Any, name: str | None = None, daemon: bool = True
+    target: Callable[..., None], *args: object, name: str | None = None, daemon: bool = True
 ) -> tuple[BaseProcess, Connection]:
     """Run `target(pipe, *args)` in a new process; returns it and the other end of the pipe.
 

@@ -167,7 +167,7 @@ def _request(number: int) -> Request:
 
 def _install(handler: Callable[[int, FrameType | None], None]) -> dict[int, Any]:
     """The handlers that were there before."""
-    before: dict[int, Any] = {}
+    before: dict[int, object] = {}
     if threading.current_thread() is not threading.main_thread():  # Python allows it nowhere else
         return before
     for name in _SIGNALS:

@@ -42,11 +42,11 @@ def check_backend(make_backend: MakeBackend) -> None:
     check_unknown_tapes(make_backend)
 
 
-def scripted(**kwargs: Any) -> EnvConfig:
+def scripted(**kwargs: object) -> EnvConfig:
     return EnvConfig(id=ID, family="gymnasium", kwargs=kwargs)
 
 
-def faulty(restarts: int = 1, **kwargs: Any) -> EnvConfig:
+def faulty(restarts: int = 1, **kwargs: object) -> EnvConfig:
     return EnvConfig(id=FAULTY_ID, family="gymnasium", kwargs=kwargs, restarts=restarts)
 
 

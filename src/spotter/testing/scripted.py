@@ -9,7 +9,7 @@ script up to a given step and then fails in a given way.
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -121,7 +121,7 @@ class Scripted(gym.Env[Any, int]):
         return Moment(*self._now)
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: Mapping[str, object] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         episode = 0 if seed is not None else self.now.episode + 1
@@ -167,7 +167,7 @@ class Faulty(Scripted):
         self.bad_seed, self.bad_episode, self.bad_step = seed, episode, step
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: Mapping[str, object] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         obs, info = super().reset(seed=seed)
         obs, _ = self._spoilt(obs, 0.0)

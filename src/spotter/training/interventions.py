@@ -132,7 +132,7 @@ def _touches(name: str, setting: str) -> bool:
     return f"{name}.".startswith(f"{setting}.") or f"{setting}.".startswith(f"{name}.")
 
 
-def changed(config: RunConfig, setting: str, value: Any) -> RunConfig:
+def changed(config: RunConfig, setting: str, value: object) -> RunConfig:
     """The config with one setting replaced."""
     return validate(edit(config.as_data(), setting.split("."), value))
 

@@ -113,7 +113,7 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
         encoder: "Encoder",
         title: str,
         stop: Callable[[], bool] = lambda: False,
-        axes: Callable[[Any], str] | None = None,
+        axes: Callable[[object], str] | None = None,
     ) -> None:
         """`axes` words what the game received, where actions are numbers."""
         super().__init__(env)
@@ -125,7 +125,7 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
         self.caption = Caption(0, "", 0.0, 0.0)
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: dict[str, object] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         start = self.env.reset(seed=seed, options=options)
         self.caption = Caption(0, "", 0.0, 0.0)
@@ -201,7 +201,7 @@ def rendering_copy(env: EnvConfig) -> EnvInstance:
 def picture_of(env: Env) -> Image:
     """[height, width, 3] of bytes, whatever shade of image the environment gives."""
     try:
-        rendered: Any = env.render()
+        rendered: object = env.render()
     except Exception as error:  # third-party rendering code may fail in any way
         raise CannotRender(f"{name_of(env)} cannot be filmed: {sentence(error)}") from error
     if rendered is None:
@@ -221,7 +221,7 @@ def name_of(env: Env) -> str:
     return env.spec.id if env.spec else type(env.unwrapped).__name__
 
 
-def fps_of(wanted: Any) -> Fraction:
+def fps_of(wanted: object) -> Fraction:
     """What the environment's metadata says; many frames more than a screen shows are no use."""
     if not isinstance(wanted, int | float | np.number) or not 0 < wanted < np.inf:
         wanted = _USUAL_FPS

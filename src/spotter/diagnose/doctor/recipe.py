@@ -63,7 +63,7 @@ NONE: Final = Recipe("", {}, False, ())
 
 
 def beside(
-    config: RunConfig, written: Mapping[str, Any], address: str, threshold: float | None
+    config: RunConfig, written: Mapping[str, object], address: str, threshold: float | None
 ) -> Recipe:
     """`written`: the config as the run saved it; what it does not mention was not overridden."""
     usual = recipe_of(address)
@@ -79,8 +79,8 @@ def beside(
     return Recipe(usual.address, found, _is_enough(usual.expect, threshold), variants)
 
 
-def _mentions(written: Mapping[str, Any], path: str) -> bool:
-    node: Any = written
+def _mentions(written: Mapping[str, object], path: str) -> bool:
+    node: object = written
     for name in path.split("."):
         if not isinstance(node, Mapping) or name not in node:
             return False

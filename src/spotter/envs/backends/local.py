@@ -60,7 +60,7 @@ class LocalVector(SliceVector):
             if self._slices[0].events:
                 self._settle()
 
-    def _ask(self, command: Command, arguments: Sequence[Any]) -> list[Any]:
+    def _ask(self, command: Command, arguments: Sequence[object]) -> list[Any]:
         self._calls += 1
         asked = list(zip(self._slices, arguments, strict=True))
         try:

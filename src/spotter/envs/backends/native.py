@@ -28,7 +28,7 @@ from spotter.envs.games.ale.views import COLOURS
 from spotter.envs.signals import Kind
 from spotter.envs.spaces import describe
 from spotter.system import machine
-from spotter.types import Episode, Fault, ReplayLog, UserError
+from spotter.types import Array, Episode, Fault, ReplayLog, UserError
 
 _FAMILY: Final = "atari"
 
@@ -205,7 +205,7 @@ def _space(config: atari.Config) -> gs.Box[Any]:
     return gs.Box(0, 255, (channels, *atari.picture_size(config)), np.uint8)
 
 
-def _as_shown(leaf: npt.NDArray[Any], config: atari.Config) -> npt.NDArray[Any]:
+def _as_shown(leaf: Array, config: atari.Config) -> npt.NDArray[Any]:
     """A view of [envs, channels, …] in ale-py's order, which has colours last."""
     if config.grey:
         return leaf

@@ -278,14 +278,16 @@ class Slice:
         instance.last_actions.clear()
         self._show_start(row, instance, obs, info)
 
-    def _show_start(self, row: int, instance: EnvInstance, obs: Any, info: dict[str, Any]) -> None:
+    def _show_start(
+        self, row: int, instance: EnvInstance, obs: Any, info: Mapping[str, object]
+    ) -> None:
         instance.obs_codec.write(obs, self.buffers.obs, row)
         instance.meter.take(self.buffers.signals_start[row])
         if self.buffers.mask is not None:
             self._write_mask(self.buffers.mask[row], info)
 
     @staticmethod
-    def _write_mask(out: Bools, info: dict[str, Any]) -> None:
+    def _write_mask(out: Bools, info: Mapping[str, object]) -> None:
         mask = encode_mask(info["action_mask"])
         if not mask.any():
             raise ValueError("info['action_mask'] leaves no valid action")

@@ -20,7 +20,7 @@ from spotter.envs.backends.logbook import Event, Logbook
 from spotter.envs.backends.slices import Bools, Buffers, Command, report
 from spotter.envs.backends.watchdog import Watchdog
 from spotter.envs.signals import Kind
-from spotter.types import Episode, Fault, ReplayLog, Spaces
+from spotter.types import Array, Episode, Fault, ReplayLog, Spaces
 
 Note = Callable[[str], None]
 
@@ -83,7 +83,7 @@ class SliceVector(ABC):
     def __init__(
         self,
         layout: Layout,
-        arrays: Mapping[str, npt.NDArray[Any]],
+        arrays: Mapping[str, Array],
         bounds: Sequence[tuple[int, int]],
         restarts: int,
         timeout_s: float | None,
@@ -135,7 +135,7 @@ class SliceVector(ABC):
             raise report(too_many, self._restarts)
 
     @abstractmethod
-    def _ask(self, command: Command, arguments: Sequence[Any]) -> list[Any]:
+    def _ask(self, command: Command, arguments: Sequence[object]) -> list[Any]:
         """Have every slice obey (`Slice.serve`), with its argument; returns their replies."""
 
     @abstractmethod

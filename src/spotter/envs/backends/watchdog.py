@@ -23,7 +23,7 @@ class Silence:
         self._since = 0.0
         self._reported = False
 
-    def is_too_long(self, sign: Any, now: float) -> bool:
+    def is_too_long(self, sign: object, now: float) -> bool:
         """`sign` is None while nothing is waited for."""
         if sign is None or sign != self._sign:
             self._sign, self._since, self._reported = sign, now, False
@@ -41,7 +41,7 @@ class Watchdog:
     """
 
     def __init__(
-        self, sign: Callable[[], Any], alarm: Callable[[], None], timeout_s: float
+        self, sign: Callable[[], object], alarm: Callable[[], None], timeout_s: float
     ) -> None:
         self._sign, self._alarm = weakref.WeakMethod(sign), weakref.WeakMethod(alarm)
         self._timeout_s = timeout_s

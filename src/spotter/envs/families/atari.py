@@ -210,7 +210,7 @@ class Atari(gym.Env[Array, Any]):
         self._parts = Layers([self, self._view])
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: Mapping[str, object] | None = None
     ) -> tuple[Array, dict[str, Any]]:
         super().reset(seed=seed)
         ale = self.ale
@@ -282,7 +282,7 @@ class Atari(gym.Env[Array, Any]):
 
     def _info(self) -> dict[str, Any]:
         self._lives = self.ale.lives()
-        info: dict[str, Any] = {"lives": self._lives}
+        info: dict[str, object] = {"lives": self._lives}
         return info if self._mask is None else {**info, "action_mask": self._mask}
 
     def _show(self, action: int | None) -> Array:
@@ -303,7 +303,7 @@ def picture_size(config: Config) -> tuple[int, int]:
     return config.size or cartridge(config.id).screen
 
 
-def _view(ale: Any, config: Config, game: Cartridge, choices: int) -> View:
+def _view(ale: object, config: Config, game: Cartridge, choices: int) -> View:
     if config.observe == "ram":
         return Memory(ale, game.memory)
     if config.observe == "objects":

@@ -68,7 +68,7 @@ def _means(kwargs: Mapping[str, Any]) -> tuple[float, ...]:
     return tuple(float(mean) for mean in means)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
@@ -113,7 +113,7 @@ class Bandit(gym.Env[int, int]):
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
 
-    def __init__(self, render_mode: str | None = None, **kwargs: Any) -> None:
+    def __init__(self, render_mode: str | None = None, **kwargs: object) -> None:
         settings = machine(kwargs)
         self.means = np.array(settings.means)
         self.std = settings.std
@@ -127,7 +127,7 @@ class Bandit(gym.Env[int, int]):
         self._pulled = 0
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: Mapping[str, object] | None = None
     ) -> tuple[int, dict[str, Any]]:
         super().reset(seed=seed)
         if seed is not None:

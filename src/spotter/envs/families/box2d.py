@@ -93,7 +93,7 @@ class FreshWorld(gym.Wrapper[Any, Any, Any, Any]):
         self._gravity = gravity
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: dict[str, object] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         import Box2D
 

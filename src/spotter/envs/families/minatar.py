@@ -207,7 +207,7 @@ class Board(gym.Env[Picture, int]):
         )
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: Mapping[str, object] | None = None
     ) -> tuple[Picture, dict[str, Any]]:
         super().reset(seed=seed)
         if seed is not None:

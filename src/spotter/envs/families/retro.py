@@ -134,7 +134,7 @@ def _spec(env_id: str) -> EnvSpec:
     )
 
 
-def open_game(render_mode: str | None = None, **settings: Any) -> Env:
+def open_game(render_mode: str | None = None, **settings: object) -> Env:
     """What `gym.make` calls."""
     return make(Config.from_data({"family": "retro", **settings}), render_mode == "rgb_array")
 
@@ -289,7 +289,7 @@ class Retro(gym.Env[Pixels, int]):
         return shape
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: Mapping[str, object] | None = None
     ) -> tuple[Pixels, dict[str, Any]]:
         super().reset(seed=seed)
         idle = int(self.np_random.integers(self.config.noops + 1)) if self.config.noops else 0

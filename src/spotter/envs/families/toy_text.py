@@ -81,10 +81,10 @@ def optimum(env: EnvConfig) -> float:
     """The expected score of a perfect player, that knows how many steps are left."""
     game = make(env)
     try:
-        table: Any = getattr(game.unwrapped, "P", None)
+        table: object = getattr(game.unwrapped, "P", None)
         if table is None:
             raise UserError(f"{env.id} has no transition table to compute an optimum from")
-        start: Any = getattr(game.unwrapped, "initial_state_distrib")  # noqa: B009
+        start: object = getattr(game.unwrapped, "initial_state_distrib")  # noqa: B009
         return float(start @ _best_values(table, time_limit(env)))
     finally:
         game.close()

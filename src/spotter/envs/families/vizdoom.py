@@ -98,7 +98,7 @@ def _spec(env_id: str) -> EnvSpec:
     )
 
 
-def open_game(render_mode: str | None = None, **settings: Any) -> Env:
+def open_game(render_mode: str | None = None, **settings: object) -> Env:
     """What `gym.make` calls."""
     return make(Config.from_data({"family": _FAMILY, **settings}), render_mode == "rgb_array")
 
@@ -236,7 +236,7 @@ class Doom(gym.Env[Observation, Any]):
         )
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: Mapping[str, object] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         super().reset(seed=seed)
         # ViZDoom goes through the same numbers in every episode unless it is given a new seed

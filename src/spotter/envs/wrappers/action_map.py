@@ -40,7 +40,7 @@ class ActionMap(gym.Wrapper[Any, Any, Any, Any]):
         self._uses = np.stack([_uses(env.action_space, parts, action) for action in self._old])
         self.action_space = gs.Discrete(len(mapping))
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         obs, info = self.env.reset(seed=seed, options=options)
         return obs, self._translated(info)
 
@@ -48,7 +48,7 @@ class ActionMap(gym.Wrapper[Any, Any, Any, Any]):
         obs, reward, terminated, truncated, info = self.env.step(self._old[int(action)])
         return obs, float(reward), terminated, truncated, self._translated(info)
 
-    def _translated(self, info: dict[str, Any]) -> dict[str, Any]:
+    def _translated(self, info: dict[str, object]) -> dict[str, Any]:
         if "action_mask" not in info:
             return info
         forbidden = ~encode_mask(info["action_mask"]).astype(np.bool_)

@@ -55,7 +55,7 @@ class FrameStack(gym.Wrapper[Any, Any, Any, Any]):
             return np.stack(frames, axis=-1)
         return np.concatenate(frames, axis=self._axis)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         obs, info = self.env.reset(seed=seed, options=options)
         first = np.array(obs)
         padding = self._zeros if self._zero_padded else first

@@ -75,7 +75,7 @@ class LunarPhysics(SeededWrapper):
             lander.enable_wind = True
             lander.wind_power = lander.turbulence_power = 0.0
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         self.reseed(seed)
         self._physics = {
             name: float(self.draw.uniform(low, high)) for name, (low, high) in self._ranges.items()

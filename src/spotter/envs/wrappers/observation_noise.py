@@ -32,7 +32,7 @@ class ObservationNoise(SeededWrapper):
         self._space = space
         self._std = std
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         obs, info = super().reset(seed=seed, options=options)
         return self._noisy(obs), info
 

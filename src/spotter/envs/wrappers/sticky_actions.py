@@ -31,7 +31,7 @@ class StickyActions(SeededWrapper):
         self._probability = probability
         self._previous: Any = None
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         self._previous = None
         return super().reset(seed=seed, options=options)
 

@@ -76,7 +76,7 @@ def _line(facts: Facts, other: Other) -> str:
     return f"{text}; {_described(facts, other.changes)}"
 
 
-def _unlike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _unlike(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
     prints = {one["fingerprint"], other["fingerprint"]}
     return "" not in prints and len(prints) > 1
 

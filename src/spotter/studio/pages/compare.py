@@ -169,7 +169,7 @@ class _Page:
                 switch = ui.switch("Seeds together", value=True)
                 switch.on_value_change(lambda e: self._change("together", e.value))
 
-    async def _change(self, name: str, value: Any) -> None:
+    async def _change(self, name: str, value: object) -> None:
         if value is None:
             return
         setattr(self, name, value)
@@ -326,6 +326,6 @@ def _family(ids: Sequence[str], infos: Sequence[Info]) -> None:
         tree.classes("compare-tree").style(f"height: {height}px")
 
 
-def _visit(data: Any) -> None:
+def _visit(data: object) -> None:
     if isinstance(data, Mapping) and data.get("run"):
         ui.navigate.to(f"/run/{data['run']}")

@@ -231,7 +231,7 @@ def _outcomes(found: dict[str, Any]) -> None:
         _line("td", [f"{found['tried']} (tried)", f"{found['after']:g}", found["length_after"]])
 
 
-def _line(cell: str, texts: Sequence[Any]) -> None:
+def _line(cell: str, texts: Sequence[object]) -> None:
     with ui.element("tr"):
         for text in texts:
             with ui.element(cell):

@@ -5,6 +5,7 @@ The page chooses and starts; frames and keys go over a websocket of their own be
 """
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -211,7 +212,7 @@ def _sources(context: Context) -> dict[str, str]:
     return runs | {f"{_RECIPE}{name}": f"{name} (recipe)" for name in recipes.files()}
 
 
-def _line(info: dict[str, Any]) -> str:
+def _line(info: Mapping[str, object]) -> str:
     score = info["best"] if info["score"] is None else info["score"]
     scored = "" if score is None else f" · score {score:g}"
     return f"{info['address']}{scored} · {info['id']}"

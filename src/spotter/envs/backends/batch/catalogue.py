@@ -79,7 +79,7 @@ def _spec(env: EnvConfig) -> EnvSpec | None:
         return None
 
 
-def _against_settings(entry_point: str, settings: Mapping[str, Any]) -> str:
+def _against_settings(entry_point: str, settings: Mapping[str, object]) -> str:
     if settings.get("render_mode"):
         return "an env that renders every step renders by itself"
     if entry_point == _LAKE and settings.get("desc") is None and settings["map_name"] is None:

@@ -32,7 +32,7 @@ REPORTED: Final = ("health", "ammo", "kills")
 
 def resolve(names: Sequence[str], setting: str = "env.variables") -> list[Any]:
     """ViZDoom's game variables of these names, ours or its own."""
-    there: dict[str, Any] = dict(vizdoom().GameVariable.__members__)
+    there: dict[str, object] = dict(vizdoom().GameVariable.__members__)
     found = []
     for name in names:
         own = NUMBERS.get(name, name.upper())
