@@ -7,7 +7,7 @@ config = spotter.resolve("CartPole-v1:ppo", budget={"env_steps": 50_000}).config
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from spotter.charts.figure import METRIC, check_file, figure, save
 from spotter.config import Resolved, RunConfig, changed
@@ -32,6 +32,9 @@ from spotter.training.resume import resume as _resume
 from spotter.training.run import Result
 from spotter.training.run import train as _train
 from spotter.types import UserError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Address = str | Env | Callable[..., Env]
 """A recipe or environment by name; or an environment's class, a function that makes it, or one."""
@@ -226,7 +229,7 @@ def runs() -> Any:
 
 def plot(
     *runs: str | Run | Result | GroupResult, metric: str = METRIC, out: str | Path | None = None
-) -> Any:
+) -> "Figure":
     """A metric of runs over env steps as a matplotlib Figure: seeds together, with intervals.
 
     Runs by name, groups by name, or results; `out` writes a .png, .svg or .pdf file as well.

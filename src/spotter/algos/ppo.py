@@ -40,7 +40,7 @@ _MOST_TRIED = 100_000  # divisors of a rollout
 _LR_STEP, _LR_RANGE = 1.5, (0.01, 10.0)
 
 
-def _samples_or_fraction(value: object) -> Any:
+def _samples_or_fraction(value: object) -> object:
     """`1` is one sample, `1.0` the whole rollout, `5e2` five hundred samples."""
     if isinstance(value, float) and value > 1:
         if not value.is_integer():
@@ -235,7 +235,7 @@ class PPO:
         self._adapt_rate(report["policy/approx_kl"], progress)  # for the next update
         return report
 
-    def _advantages(self, rollout: Rollout, progress: Progress) -> Any:
+    def _advantages(self, rollout: Rollout, progress: Progress) -> object:
         gamma, lam = self.config.gamma.at(progress), self.config.lambda_.at(progress)
         given = rollout.reward, rollout.value, rollout.next_value, rollout.episode_end
         if self._updates is not None and self.policy.config.engine == "auto":
@@ -244,7 +244,7 @@ class PPO:
 
     def _epochs(
         self, samples: Batch, size: int, now: Mapping[str, float], progress: Progress
-    ) -> tuple[dict[str, Any], int]:
+    ) -> tuple[dict[str, object], int]:
         """Shuffled passes over the samples, step by step; means of all terms, number of steps."""
         import torch
 
@@ -261,7 +261,7 @@ class PPO:
 
     def _minibatch(
         self, samples: Batch, now: Mapping[str, float], progress: Progress, may_stop: bool
-    ) -> dict[str, Any] | None:
+    ) -> dict[str, object] | None:
         """One gradient step; None, and no step, if the policy has moved too far already."""
         terms, slopes = self.objective(self.learner.evaluate(samples), samples, now)
         if may_stop and _too_far(terms, now):

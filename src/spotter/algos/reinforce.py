@@ -127,7 +127,7 @@ class Reinforce:
             return to_go
         return maths.episode_returns(to_go, rollout.episode_end)
 
-    def _advantage(self, returns: Any, raw_value: object) -> Any:
+    def _advantage(self, returns: Any, raw_value: object) -> object:
         advantage = returns
         if self.config.baseline == "value":
             advantage = returns - self.learner.restored(raw_value)

@@ -196,11 +196,11 @@ def as_data(address: str, findings: Findings) -> dict[str, Any]:
     }
 
 
-def _settings(trial: Trial | None) -> dict[str, Any] | None:
+def _settings(trial: Trial | None) -> dict[str, object] | None:
     return dict(trial.change.settings) if trial else None
 
 
-def _trial_data(trial: Trial) -> dict[str, Any]:
+def _trial_data(trial: Trial) -> dict[str, object]:
     found = trial.ratio
     measured = {"ratio": found.median, "low": found.low, "high": found.high} if found else {}
     problem = {"problem": trial.problem} if trial.problem else {}

@@ -41,7 +41,7 @@ class Group(TyperGroup):
             with formatter.section(title):
                 formatter.write_dl(rows)
 
-    def _in_group(self, title: str) -> list[tuple[str, Any]]:
+    def _in_group(self, title: str) -> list[tuple[str, object]]:
         return [
             (name, command)
             for name, command in self.commands.items()

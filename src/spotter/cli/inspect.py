@@ -316,7 +316,7 @@ def _write_csv(path: Path, traces: "list[Trace]", found: "list[Judged]") -> None
 
 def _as_data(
     played: "list[tuple[Trace, Path]]", found: "list[Judged]", audit: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     from dataclasses import asdict
 
     from spotter.episodes.advantages import notable

@@ -12,7 +12,6 @@ from time import perf_counter
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -27,7 +26,7 @@ from spotter.policy.actor import PolicyState, cleared
 from spotter.rollouts.images import History
 from spotter.rollouts.rollout import Rollout
 from spotter.schedules import Schedule
-from spotter.types import Episode, Progress, ReplayLog, UserError
+from spotter.types import Array, Episode, Progress, ReplayLog, UserError
 
 _LONGEST_EPISODE = 1_000_000
 
@@ -59,7 +58,7 @@ class Collector:
         self.position = (0, 0)
         """Vector steps collected and due in the present rollout (due: 0 where unknown)."""
         self._whole_episodes = False
-        self._truncations: list[tuple[int, int, dict[str, Any], PolicyState]] = []
+        self._truncations: list[tuple[int, int, dict[str, object], PolicyState]] = []
         self.episodes: list[Episode] = []
         self.env_steps = self.vector_steps = 0
         self.seconds = {"env": 0.0, "policy": 0.0, "transfer": 0.0}
@@ -216,7 +215,7 @@ class Collector:
 
     def _act(
         self, rollout: Rollout, t: int, buffers: Buffers, rows: slice | None = None
-    ) -> tuple[npt.NDArray[Any], float]:
+    ) -> tuple[Array, float]:
         """Write down observations and what the policy makes of them.
 
         Returns the actions, and when the observations had been copied.
@@ -235,9 +234,7 @@ class Collector:
             self._remember(rows, acted.state)
         return acted.host_action(), copied
 
-    def _act_numpy(
-        self, rollout: Rollout, t: int, buffers: Buffers
-    ) -> tuple[npt.NDArray[Any], float]:
+    def _act_numpy(self, rollout: Rollout, t: int, buffers: Buffers) -> tuple[Array, float]:
         """`_act` without torch; what the policy says about it all is written by `_close`."""
         arrays = self._written
         assert self._numpy_actor is not None
@@ -396,5 +393,5 @@ def _any(flags: Bools) -> bool:
     return b"\x01" in flags.tobytes()
 
 
-def _log_data(log: ReplayLog) -> dict[str, Any]:
+def _log_data(log: ReplayLog) -> dict[str, object]:
     return {"start": log.start, "seed": log.seed, "actions": np.array(log.actions)}

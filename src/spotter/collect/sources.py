@@ -175,7 +175,7 @@ class Overlapped(RolloutSource):
         return self._restore_collector(state)
 
     @abstractmethod
-    def _collector_state(self) -> dict[str, Any]: ...
+    def _collector_state(self) -> dict[str, object]: ...
 
     @abstractmethod
     def _restore_collector(self, state: Mapping[str, Any]) -> list[int]: ...
@@ -230,7 +230,7 @@ class InThread(Overlapped):
         """Those of the current rollout are reported with the next."""
         return [] if self._is_under_way else self.worker.vector.take_faults()
 
-    def _collector_state(self) -> dict[str, Any]:
+    def _collector_state(self) -> dict[str, object]:
         return {"collector": self.worker.collector.state()}
 
     def _restore_collector(self, state: Mapping[str, Any]) -> list[int]:
@@ -280,7 +280,7 @@ class InProcess(Overlapped):
         faults, self._faults = self._faults, []
         return faults
 
-    def _collector_state(self) -> dict[str, Any]:
+    def _collector_state(self) -> dict[str, object]:
         self._ask("state")
         state: dict[str, Any] = self._answer()
         return state

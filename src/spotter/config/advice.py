@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from spotter.config.load import changed
 from spotter.config.models import RunConfig
@@ -52,7 +52,7 @@ def knows(settings: Mapping[str, object], path: str) -> bool:
     return True
 
 
-def value_of(settings: Mapping[str, object], path: str) -> Any:
+def value_of(settings: Mapping[str, object], path: str) -> object:
     """A setting by its dotted name; a schedule as its largest value. None where there is none."""
     node: object = settings
     for part in path.split("."):

@@ -21,7 +21,7 @@ class Settings(BaseModel):
         return cls.model_validate(_countable(data), by_alias=True, by_name=False)
 
 
-def _countable(data: object) -> Any:
+def _countable(data: object) -> object:
     """The same with whole numbers that no float can hold as infinite, which every check refuses."""
     if isinstance(data, dict):
         return {key: _countable(value) for key, value in data.items()}
@@ -32,7 +32,7 @@ def _countable(data: object) -> Any:
     return data
 
 
-def _whole(value: object) -> Any:
+def _whole(value: object) -> object:
     """YAML has `5e4` and `100_000`; both mean a whole number here, 0.5 does not."""
     value = int(value) if isinstance(value, float) and value.is_integer() else value
     if isinstance(value, int) and abs(value) > _LARGEST:

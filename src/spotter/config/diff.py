@@ -10,7 +10,7 @@ _FIXED: Final = ("env.id", "env.family", "policy.", "algo.name", "algo.optimizer
 _HOW: Final = ("policy.engine", "policy.precision")
 
 
-def difference(before: Any, after: Any, path: str = "") -> dict[str, tuple[Any, Any]]:
+def difference(before: Any, after: Any, path: str = "") -> dict[str, tuple[object, object]]:
     """Setting -> (before, after) over plain data; schedules and lists count as one value."""
     if not (_is_section(before) and _is_section(after)):
         return {} if before == after else {path: (before, after)}

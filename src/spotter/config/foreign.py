@@ -69,7 +69,7 @@ def may_name_file(path: tree.Path, text: str) -> bool:
     return "kwargs" in path and not is_plain
 
 
-def _plugins(data: Mapping[str, object]) -> Iterator[tuple[str, str, Any]]:
+def _plugins(data: Mapping[str, object]) -> Iterator[tuple[str, str, object]]:
     """Where a name picks a plug-in, of which kind, and the name."""
     for single, kind in ((("env", "family"), "envs"), (("algo", "name"), "algos")):
         yield tree.dotted(single), kind, tree.value_at(data, single)

@@ -139,7 +139,7 @@ def _names(values: Mapping[str, object], above: str = "") -> Iterator[str]:
             yield f"{above}{key}"
 
 
-def _with_family(config: RunConfig, typed: Layer) -> dict[str, Any]:
+def _with_family(config: RunConfig, typed: Layer) -> dict[str, object]:
     """The data of a config, for the family of the environment that is typed.
 
     A family that was named, not found by the id, stays; settings and the protocol of one that does
@@ -176,7 +176,7 @@ def validate(data: Mapping[str, object], layers: Sequence[Layer] = ()) -> RunCon
         raise explain(error, RunConfig, data, lambda path: _where(layers, path), typed) from None
 
 
-def _with_algo(data: Mapping[str, object]) -> dict[str, Any]:
+def _with_algo(data: Mapping[str, object]) -> dict[str, object]:
     algo = data.get("algo", {})
     if not isinstance(algo, Mapping):
         return dict(data)
@@ -192,7 +192,7 @@ def _where(layers: Sequence[Layer], path: tree.Path) -> str:
     return ""
 
 
-def from_older(data: Mapping[str, object]) -> dict[str, Any]:
+def from_older(data: Mapping[str, object]) -> dict[str, object]:
     """A saved config with settings that are younger than it: what was done before they existed."""
     policy = data.get("policy")
     if policy is not None and not isinstance(policy, Mapping):

@@ -145,7 +145,7 @@ class EnvConfig(Settings):
         return self if isinstance(self, own) else own.from_data(self.model_dump(by_alias=True))
 
 
-def _of_family(data: object, handler: ValidatorFunctionWrapHandler) -> Any:
+def _of_family(data: object, handler: ValidatorFunctionWrapHandler) -> object:
     """Validate `env` with the `Config` of its family."""
     if isinstance(data, EnvConfig):
         return data.of_family()

@@ -72,7 +72,7 @@ def written(pairs: Pairs) -> dict[str, Any]:
     return found
 
 
-def _parse_one(text: str, place: str) -> tuple[tuple[str, ...], Any]:
+def _parse_one(text: str, place: str) -> tuple[tuple[str, ...], object]:
     key, equals, value = text.partition("=")
     if not equals:
         raise UserError(f"{place}: '{text}' is not an override; write key=value, e.g. {_EXAMPLE}")

@@ -18,7 +18,7 @@ from spotter.types import UserError
 _SECRET_WORDS = {"password", "passwd", "secret", "token", "credential", "credentials", "apikey"}
 
 
-def _refuse_secrets(value: object) -> Any:
+def _refuse_secrets(value: object) -> object:
     """Look at the keys all the way down; the values are never shown."""
     if isinstance(value, dict):
         for key, inner in value.items():

@@ -51,7 +51,7 @@ class Synonym:
         return f"| `{self.name}` | {self.library} | {here} | {self.note or self.missing} |"
 
 
-def _whole(value: object) -> Any:
+def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -67,7 +67,7 @@ def _envs(data: Mapping[str, object]) -> int:
     return count if isinstance(count, int) and count > 0 else 0
 
 
-def _inside(data: Mapping[str, object], *path: str) -> Any:
+def _inside(data: Mapping[str, object], *path: str) -> object:
     node: object = data
     for key in path:
         node = node.get(key) if isinstance(node, Mapping) else None

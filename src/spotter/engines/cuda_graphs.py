@@ -200,7 +200,7 @@ class Updates:
         self._steps = Steps(learner.optimizer)
         self._dial = Dial((), self._device)
         self._recorded: dict[Any, Minibatches] = {}
-        self._advantages: dict[Any, Recording[Tensor]] = {}
+        self._advantages: dict[object, Recording[Tensor]] = {}
         self._updates = 0
 
     def ready(self, batch: "Batch", policy: Policy) -> bool:
@@ -267,7 +267,7 @@ class Updates:
         return means, taken
 
 
-def _addresses(batch: "Batch") -> list[Any]:
+def _addresses(batch: "Batch") -> list[object]:
     leaves = [*batch.obs.values(), batch.action, batch.log_prob]
     leaves += [] if batch.mask is None else [batch.mask]
     found = [x.data_ptr() if isinstance(x, Tensor) else x.addresses for x in leaves]

@@ -77,7 +77,7 @@ class Learner(ABC):
 
     def single_step(
         self, objective: ObjectiveOf, samples: Batch, now: Mapping[str, float], progress: Progress
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """One gradient step with all samples; KL, measured afterwards, says how far it went."""
         with self.training():
             said = self.evaluate(samples)
@@ -86,7 +86,7 @@ class Learner(ABC):
         terms |= self.maths.policy_shift(self.log_prob(samples) - samples.log_prob, _USUAL_CLIP)
         return terms
 
-    def diagnostics(self, batch: Batch, samples: Batch) -> dict[str, Any]:
+    def diagnostics(self, batch: Batch, samples: Batch) -> dict[str, object]:
         """Gradients, critic and layers after an update, by metric name.
 
         `samples` are those of the batch as `prepare` made them.

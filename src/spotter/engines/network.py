@@ -95,7 +95,7 @@ class Network:
         self.distribution = heads.make(policy.spaces.action, log_std, policy.config.squash)
         self._policy_head = _Head(head.linear, "actor")
         self._value_head = _Head(policy.value_head, "critic")
-        self._latest: npt.NDArray[Any] | None = None
+        self._latest: Array | None = None
         """What `evaluate` saw last."""
 
     def bind(self, gradient: Callable[[Tensor], Tensor]) -> None:
@@ -251,7 +251,7 @@ class _Inputs:
         )
         self._offsets = np.cumsum([0, *only.nvec[:-1]]) if only and only.nvec else None
 
-    def __call__(self, obs: Arrays) -> npt.NDArray[Any]:
+    def __call__(self, obs: Arrays) -> Array:
         if self._as_codes:
             codes = next(iter(obs.values()))
             assert self._offsets is not None
@@ -263,9 +263,7 @@ class _Inputs:
         return np.concatenate([encode(obs[path]) for path, encode in self._parts], axis=1)
 
 
-def _encode(
-    leaf: Leaf, encoder: nn.Module, norm: nn.Module | None
-) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:
+def _encode(leaf: Leaf, encoder: nn.Module, norm: nn.Module | None) -> Callable[[Array], Array]:
     if isinstance(encoder, OneHot | Binary):
         return _with_torch(encoder)
     if isinstance(norm, RunningNorm):
@@ -276,7 +274,7 @@ def _encode(
     return lambda x: x
 
 
-def _with_torch(encoder: nn.Module) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:
+def _with_torch(encoder: nn.Module) -> Callable[[Array], Array]:
     def encode(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
         encoded: Array = encoder(torch.from_numpy(x)).numpy()
         return encoded
@@ -284,7 +282,7 @@ def _with_torch(encoder: nn.Module) -> Callable[[npt.NDArray[Any]], npt.NDArray[
     return encode
 
 
-def _running(norm: RunningNorm) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:
+def _running(norm: RunningNorm) -> Callable[[Array], Array]:
     mean, var, clip = norm.mean.numpy(), norm.var.numpy(), norm.CLIP
 
     def encode(x: npt.NDArray[Any]) -> npt.NDArray[Any]:

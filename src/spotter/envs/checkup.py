@@ -131,7 +131,7 @@ def play(game: Env, seed: int, steps: int, actions: Sequence[object] = ()) -> Pl
     return Played(tuple(shown), tuple(paid), tuple(taken), tuple(seconds), tuple(ends))
 
 
-def _kept(obs: Any) -> Any:
+def _kept(obs: Any) -> object:
     """A copy: careless games overwrite one array for all their observations."""
     if isinstance(obs, dict):
         return {key: _kept(value) for key, value in obs.items()}
@@ -140,7 +140,7 @@ def _kept(obs: Any) -> Any:
     return np.array(obs)
 
 
-def _some_action(game: Env, info: Mapping[str, object]) -> Any:
+def _some_action(game: Env, info: Mapping[str, object]) -> object:
     if "action_mask" in info and isinstance(game.action_space, gs.Discrete):
         return game.action_space.sample(mask=np.asarray(info["action_mask"], np.int8))
     return game.action_space.sample()

@@ -25,13 +25,13 @@ class Drop(gym.ObservationWrapper[Any, Any, Any]):
             space = _without_space(space, path, "/".join(path))
         self.observation_space = space
 
-    def observation(self, observation: Any) -> Any:
+    def observation(self, observation: Any) -> object:
         for path in self._paths:
             observation = _without(observation, path)
         return observation
 
 
-def _without(observation: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
+def _without(observation: Mapping[str, Any], path: Sequence[str]) -> dict[str, object]:
     key, *deeper = path
     return {
         name: _without(value, deeper) if name == key else value

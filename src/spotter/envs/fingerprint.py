@@ -34,7 +34,7 @@ def facts(env: EnvConfig, reward: RewardConfig) -> Facts:
     }
 
 
-def _settings(env: EnvConfig) -> dict[str, Any]:
+def _settings(env: EnvConfig) -> dict[str, object]:
     """The section without what does not count; the family's own settings as it resolves them."""
     module: object = family(env)
     game = _plain(env.model_copy(update={"family": env.family or "gymnasium"}))
@@ -60,7 +60,7 @@ def _plain(settings: Any) -> dict[str, Any]:
     return plain
 
 
-def _tidy(value: object) -> Any:
+def _tidy(value: object) -> object:
     """0.0 is 0: the same number gives the same hash, however it was written."""
     if isinstance(value, dict):
         return {key: _tidy(inner) for key, inner in value.items()}
@@ -100,7 +100,7 @@ def _changed(env: EnvConfig, reward: RewardConfig) -> Iterator[str]:
         yield from (f"{prefix}{name}" for name in written if meant[name] != is_now[name])
 
 
-def card(env: EnvConfig, reward: RewardConfig) -> dict[str, Any]:
+def card(env: EnvConfig, reward: RewardConfig) -> dict[str, object]:
     """What is kept with a run and each of its checkpoints."""
     known = facts(env, reward)
     return {

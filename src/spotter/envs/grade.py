@@ -116,13 +116,13 @@ def _compare(
     return Grade("exact", f"a fresh {name} replayed {_steps(replay_log)} to the same observation")
 
 
-def _inference(buffers: Buffers) -> list[npt.NDArray[Any]]:
+def _inference(buffers: Buffers) -> list[Array]:
     """What an env shows before its next step."""
     there = [*buffers.obs.values(), buffers.signals_start]
     return there if buffers.mask is None else [*there, buffers.mask]
 
 
-def _moved(buffers: Buffers) -> list[npt.NDArray[Any]]:
+def _moved(buffers: Buffers) -> list[Array]:
     """What a step brought, and what is shown after it."""
     ended = buffers.terminated | buffers.truncated
     return [
@@ -141,9 +141,7 @@ def _action(vector: LocalVector, draw: np.random.Generator) -> npt.NDArray[Any]:
     return random_action(vector.spaces.action, draw, None if mask is None else mask[0])[None]
 
 
-def random_action(
-    spec: ActionSpec, draw: np.random.Generator, mask: Bools | None
-) -> npt.NDArray[Any]:
+def random_action(spec: ActionSpec, draw: np.random.Generator, mask: Bools | None) -> Array:
     """A valid action, as policies give them."""
     if spec.kind == "box":
         return draw.uniform(-1, 1, spec.shape).astype(np.float32)

@@ -64,7 +64,7 @@ class Layers:
             for index in range(len(self._objects))
         ]
 
-    def snapshot(self) -> list[dict[str, Any]]:
+    def snapshot(self) -> list[dict[str, object]]:
         """Every plain attribute and random stream, copied; an object seen twice is one object."""
         copier = _Copier()
         streams: dict[int, list[object]] = {}
@@ -72,7 +72,7 @@ class Layers:
 
     def _layer(
         self, index: int, copier: "_Copier", streams: dict[int, list[object]]
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         item, constants = self._objects[index], self._constants[index]
         values: dict[str, object] = {}
         states: dict[str, object] = {}
@@ -130,7 +130,7 @@ class Layers:
 
 
 @cache
-def _reader(names: tuple[str, ...]) -> Callable[[object], tuple[Any, ...]]:
+def _reader(names: tuple[str, ...]) -> Callable[[object], tuple[object, ...]]:
     return attrgetter(*names)
 
 
@@ -143,7 +143,7 @@ def _read(item: object, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: value for name, value in found if value is not _MISSING}
 
 
-def _own(item: object, name: str) -> Any:
+def _own(item: object, name: str) -> object:
     try:
         return object.__getattribute__(item, name)
     except AttributeError:
@@ -185,7 +185,7 @@ class _Copier:
     """Deep copies of plain values; each object once, so shared references stay shared."""
 
     def __init__(self) -> None:
-        self._memo: dict[int, Any] = {}
+        self._memo: dict[int, object] = {}
         self._left = 0
 
     def copy(self, value: object) -> Any:
@@ -210,7 +210,7 @@ class _Copier:
             self._memo[id(value)] = copied
         return copied
 
-    def _copy_container(self, value: Any, depth: int) -> Any:
+    def _copy_container(self, value: Any, depth: int) -> object:
         self._left -= len(value)
         if self._left < 0:
             return _NOT_PLAIN
@@ -247,7 +247,7 @@ def _can_be_sorted(items: Iterable[Any]) -> bool:
     return True
 
 
-def _stream_state(stream: Any) -> dict[str, Any]:
+def _stream_state(stream: Any) -> dict[str, object]:
     if isinstance(stream, np.random.Generator):
         return {"kind": "Generator", "state": stream.bit_generator.state}
     if isinstance(stream, np.random.RandomState):
@@ -255,7 +255,7 @@ def _stream_state(stream: Any) -> dict[str, Any]:
     return {"kind": "Random", "state": stream.getstate()}
 
 
-def _set_stream(stream: Any, saved: Mapping[str, Any]) -> Any:
+def _set_stream(stream: Any, saved: Mapping[str, Any]) -> object:
     """The stream, or a new one where there is none of its kind, at the saved point."""
     kind, state = saved["kind"], saved["state"]
     if kind == "Generator":

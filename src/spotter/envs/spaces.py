@@ -45,7 +45,7 @@ def _flatten(
         yield from _flatten(child, inner, _picker(get, key))
 
 
-def _picker(get: Callable[[Any], Any], key: Any) -> Callable[[Any], Any]:
+def _picker(get: Callable[[Any], Any], key: Any) -> Callable[[object], object]:
     return lambda obs: get(obs)[key]
 
 
@@ -203,7 +203,7 @@ class ObsCodec:
         return leaves, None in sizes.values()
 
 
-def _picked(path: str, get: Callable[[Any], Any], obs: Any) -> Any:
+def _picked(path: str, get: Callable[[Any], Any], obs: Any) -> object:
     try:
         return get(obs)
     except (LookupError, TypeError) as error:
@@ -288,12 +288,12 @@ def _encoder(path: str, space: gs.Space[Any]) -> Callable[[Any], Any]:
     return _flattener(len(space.shape or ()))
 
 
-def _flattener(axes: int) -> Callable[[Any], Any]:
+def _flattener(axes: int) -> Callable[[object], object]:
     """The last `axes` axes as one."""
     if axes == 1:
         return lambda x: x
 
-    def flat(x: Any) -> Any:
+    def flat(x: Any) -> object:
         array = np.asarray(x)
         return array.reshape(*array.shape[: array.ndim - axes], -1)
 
@@ -327,7 +327,7 @@ class ActionCodec:
         self.decode_batch = self.decode
 
 
-def _shaped(space: gs.Space[Any], convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _shaped(space: gs.Space[Any], convert: Callable[[Any], Any]) -> Callable[[object], object]:
     """The last axis in the shape of the space, and all of it in its dtype."""
     shape, dtype = space.shape or (), space.dtype
 

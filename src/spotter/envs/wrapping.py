@@ -28,7 +28,7 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _as_pair(value: object) -> Any:
+def _as_pair(value: object) -> object:
     """A single number is the range that holds only it."""
     return (value, value) if is_number(value) else value
 

@@ -38,7 +38,7 @@ class _Console:
         self._pictures.append(self._console.getScreenRGB())
         return reward
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._console, name)
 
 

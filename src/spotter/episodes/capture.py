@@ -50,7 +50,7 @@ class Player:
     policy: Policy | None
     """None where fresh weights shall be made for whatever the environment shows."""
     progress: Progress
-    card: Mapping[str, Any]
+    card: Mapping[str, object]
     mixer: Any
     """State of the reward mixer when the checkpoint was written; None if unknown."""
     changes: tuple[str, ...]

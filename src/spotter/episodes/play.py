@@ -191,7 +191,7 @@ class Session:
         )
         return self.shot
 
-    def _do(self, action: Array) -> tuple[Any, float, str, Mapping[str, Any]]:
+    def _do(self, action: Array) -> tuple[object, float, str, Mapping[str, object]]:
         """The next observation, the reward, how the episode ended if it did, and its info."""
         self._frames.clear()
         obs, reward, terminated, truncated, info = self._copy.env.step(self._copy.decode(action))

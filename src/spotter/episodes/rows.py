@@ -39,7 +39,7 @@ def _order(name: str) -> tuple[int, str]:
     return (_COLUMNS.index(name) if name in _COLUMNS else len(_COLUMNS), name)
 
 
-def _flat(name: str, column: Array, names: Sequence[str]) -> dict[str, list[Any]]:
+def _flat(name: str, column: Array, names: Sequence[str]) -> dict[str, list[object]]:
     """A column per number."""
     if column.ndim == 1:
         return {name: column.tolist()}

@@ -107,7 +107,7 @@ class _Ledger(gym.Wrapper[Any, Any, Any, Any]):
     """Adds up the game's rewards between two decisions, and keeps what it was given."""
 
     paid = 0.0
-    received: Any = None
+    received: object = None
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         self.received = action

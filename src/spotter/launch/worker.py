@@ -193,7 +193,7 @@ def _receive(
         os._exit(0)  # the server is gone, and nothing waits for what runs here
 
 
-def _reporter(pipe: Connection, number: int, cancelled: set[int]) -> Callable[[Any], bool]:
+def _reporter(pipe: Connection, number: int, cancelled: set[int]) -> Callable[[object], bool]:
     def report(data: object) -> bool:
         _reply(pipe, ("report", number, data))
         return number not in cancelled
@@ -201,7 +201,7 @@ def _reporter(pipe: Connection, number: int, cancelled: set[int]) -> Callable[[A
     return report
 
 
-def _outcome(number: int, name: str, kwargs: Mapping[str, object]) -> tuple[str, int, Any]:
+def _outcome(number: int, name: str, kwargs: Mapping[str, object]) -> tuple[str, int, object]:
     try:
         module, _, function = name.partition(":")
         return "done", number, getattr(importlib.import_module(module), function)(**kwargs)

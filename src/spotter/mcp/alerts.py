@@ -76,7 +76,7 @@ def has_news(run: Run, cursor: Cursor) -> bool:
     return _changed(run.events_path) >= cursor.seconds() - _CLOCKS_S
 
 
-def page(runs: Iterable[Run], cursor: Cursor, limit: int) -> dict[str, Any]:
+def page(runs: Iterable[Run], cursor: Cursor, limit: int) -> dict[str, object]:
     """The first alerts behind a cursor, as many as so many tokens hold, and the next cursor."""
     found = sorted(
         (alert for run in runs for alert in _behind(run, cursor)),

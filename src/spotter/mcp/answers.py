@@ -100,7 +100,7 @@ def _said(shown: Mapping[str, tuple[int, int]], hint: str) -> str:
     return "; ".join([*parts, hint] if hint else parts)
 
 
-def _clipped(data: Mapping[str, object], hint: str, limit: int) -> dict[str, Any]:
+def _clipped(data: Mapping[str, object], hint: str, limit: int) -> dict[str, object]:
     """The last resort: the beginning of the text."""
     text = as_text(data)
     while text and tokens(text) + tokens(hint) + _ROOM_FOR_CUT > limit:
@@ -114,7 +114,7 @@ def _at(data: object, name: str) -> Any:
     return data
 
 
-def _with(data: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
+def _with(data: dict[str, Any], name: str, value: Any) -> dict[str, object]:
     head, dot, rest = name.partition(".")
     return {**data, head: _with(data[head], rest, value) if dot else value}
 

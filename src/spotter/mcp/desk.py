@@ -89,7 +89,7 @@ class Desk(Access):
         finally:
             self._room.release()
 
-    def _computed(self, function: str, timeout_s: float, arguments: Mapping[str, object]) -> Any:
+    def _computed(self, function: str, timeout_s: float, arguments: Mapping[str, object]) -> object:
         try:
             return self.worker.submit(function, **arguments).result(timeout_s)
         except TimeoutError:

@@ -187,7 +187,7 @@ class Look:
         return Answer(data)
 
 
-def _recipe(entry: Entry) -> dict[str, Any]:
+def _recipe(entry: Entry) -> dict[str, object]:
     if entry.problem:
         return {"address": entry.address, "problem": clip(entry.problem)}
     return {
@@ -288,7 +288,7 @@ def scores(test: Judged | None, best: Judged | None) -> dict[str, Any]:
     return data
 
 
-def _over_seeds(groups: "Sequence[compare.Group]") -> list[dict[str, Any]]:
+def _over_seeds(groups: "Sequence[compare.Group]") -> list[dict[str, object]]:
     """What several seeds say, and how likely a run of a group beats one of the first."""
     from spotter.intervals import FEW_SEEDS
     from spotter.rundir import compare
@@ -314,7 +314,7 @@ def _over_seeds(groups: "Sequence[compare.Group]") -> list[dict[str, Any]]:
     return rows
 
 
-def _outcome(view: RunView) -> dict[str, Any]:
+def _outcome(view: RunView) -> dict[str, object]:
     info, score = view.info, view.score
     return {
         "id": info["id"],

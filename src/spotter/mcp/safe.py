@@ -5,7 +5,7 @@ Checked on the text of a request, before the config is resolved: resolving impor
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from spotter import plugins
 from spotter.config import Resolved, RunConfig, recipes, tree
@@ -160,6 +160,6 @@ def _check_sizes(config: RunConfig) -> None:
         raise UserError("policy.hidden: at most 16 layers of 8,192 units from here")
 
 
-def _largest(value: object) -> Any:
+def _largest(value: object) -> object:
     """A schedule counts with its largest value."""
     return max(Schedule.model_validate(value).values()) if isinstance(value, Mapping) else value

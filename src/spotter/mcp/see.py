@@ -291,7 +291,7 @@ def _loaded(folder: Path) -> "Trace":
     return load(folder)
 
 
-def _head(trace: "Trace") -> dict[str, Any]:
+def _head(trace: "Trace") -> dict[str, object]:
     meta = trace.meta
     data = {
         "checkpoint": meta.checkpoint or "fresh weights",

@@ -185,7 +185,7 @@ class Watch:
 # --- status --------------------------------------------------------------------------------------
 
 
-def _health(desk: Desk, view: RunView) -> dict[str, Any]:
+def _health(desk: Desk, view: RunView) -> dict[str, object]:
     info, folder = view.info, view.run.folder
     holder = lock.living_holder(folder, info)
     silent_s = max(0.0, identity.age_s(info["heartbeat"]))
@@ -208,7 +208,7 @@ def _health(desk: Desk, view: RunView) -> dict[str, Any]:
     return data
 
 
-def _progress(view: RunView) -> dict[str, Any]:
+def _progress(view: RunView) -> dict[str, object]:
     data: dict[str, object] = {
         "env_steps": view.env_steps,
         "updates": view.updates,
@@ -224,7 +224,7 @@ def _progress(view: RunView) -> dict[str, Any]:
     return data
 
 
-def _alert(alert: Alert) -> dict[str, Any]:
+def _alert(alert: Alert) -> dict[str, object]:
     return {
         "id": clip(alert.id, 80),
         "level": clip(alert.level, 20),
@@ -270,7 +270,7 @@ def _refuse_empty(curves: Mapping[str, Curve], since: float | None, until: float
         )
 
 
-def _drawn(id: str, curves: Mapping[str, Curve], points: int) -> dict[str, Any]:
+def _drawn(id: str, curves: Mapping[str, Curve], points: int) -> dict[str, object]:
     """Points as pairs of env step and value: the least and greatest of each stretch."""
     from spotter.charts.points import downsample
     from spotter.rundir.trend import trend
@@ -297,7 +297,7 @@ def _worth(data: Mapping[str, object]) -> int:
 # --- checkpoints ---------------------------------------------------------------------------------
 
 
-def _certificate(score: Score) -> dict[str, Any]:
+def _certificate(score: Score) -> dict[str, object]:
     return {
         "held_out_seeds": score.seeds,
         "score": score.mean,

@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from spotter.envs.backends.buffers import Buffers
 from spotter.policy.actor import PolicyState
 from spotter.rollouts.images import History, Stacks
-from spotter.types import Spaces
+from spotter.types import Array, Spaces
 
 Numbers = Any
 """A tensor; or an array, where NumPy computes the policy."""
@@ -116,7 +115,7 @@ class Rollout:
         self.host = {name: self._host_array(name) for name in _OUTCOMES}
         """What the environments say, as arrays; see `upload`."""
 
-    def _host_array(self, name: str) -> npt.NDArray[Any]:
+    def _host_array(self, name: str) -> Array:
         block: Tensor = getattr(self, name)
         return block.numpy() if self.on_cpu else block.cpu().numpy()
 

@@ -168,7 +168,7 @@ def unlike_terms(facts: Sequence[Mapping[str, Any] | None], part: str = "") -> s
     return ", ".join(f"{name} {' / '.join(values)}" for name, values in found.items())
 
 
-def _facts(one: RunView) -> Mapping[str, Any] | None:
+def _facts(one: RunView) -> Mapping[str, object] | None:
     """Those written down; of an older run, those its settings stand for today."""
     if one.info["facts"]:
         return dict(one.info["facts"])

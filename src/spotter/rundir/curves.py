@@ -210,5 +210,5 @@ def settings(run: Run) -> Mapping[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def _settings(run: Run, changed: int, size: int) -> Mapping[str, Any]:
+def _settings(run: Run, changed: int, size: int) -> Mapping[str, object]:
     return run.settings()

@@ -264,7 +264,7 @@ def _drop_torn_line(path: Path) -> None:
             file.truncate(start)
 
 
-def line_object(line: bytes) -> dict[str, Any] | None:
+def line_object(line: bytes) -> dict[str, object] | None:
     """The JSON object on a line; None if it is none."""
     try:
         return _object(orjson.loads(line))
@@ -272,7 +272,7 @@ def line_object(line: bytes) -> dict[str, Any] | None:
         return None
 
 
-def _object(data: object) -> dict[str, Any]:
+def _object(data: object) -> dict[str, object]:
     if not isinstance(data, dict):
         raise ValueError("not a JSON object")
     return {key: decode(inner) for key, inner in data.items()}

@@ -167,7 +167,7 @@ class History:
                 known.last_update = done
 
 
-def _alike(data: bytes, unread: Unread) -> Iterator[list[dict[str, Any]]]:
+def _alike(data: bytes, unread: Unread) -> Iterator[list[dict[str, object]]]:
     """The rows of some lines, in runs that have the same keys; what is no row is passed over."""
     rows: list[dict[str, object]] = []
     keys: list[str] = []

@@ -66,7 +66,7 @@ def _read(path: Path) -> Settings:
     return dict(_flat(data)) if isinstance(data, Mapping) else {}
 
 
-def _flat(data: Mapping[str, object]) -> Iterator[tuple[str, Any]]:
+def _flat(data: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     for section, values in data.items():
         if isinstance(values, Mapping):
             yield from ((f"{section}.{key}", value) for key, value in values.items())

@@ -53,7 +53,7 @@ def _steps(resume: Mapping[str, object]) -> int:
     return steps if isinstance(steps, int) else 0
 
 
-def pairs(resume: Mapping[str, object]) -> dict[str, Sequence[Any]]:
+def pairs(resume: Mapping[str, object]) -> dict[str, Sequence[object]]:
     """What one resume changed: setting -> before and after."""
     written = resume.get("changes")
     return {
@@ -100,7 +100,7 @@ def warning(run_id: str, info: Mapping[str, object]) -> str:
     return f"{run_id} trained {', '.join(reported)}" if reported else ""
 
 
-def mostly(settings: Mapping[str, object], ways: Changed) -> dict[str, Any]:
+def mostly(settings: Mapping[str, object], ways: Changed) -> dict[str, object]:
     """`settings` with the values that most env steps were trained with; of equals, the later.
 
     Arguments of the environment stay: there, null may stand for one that was not given at all.
@@ -112,14 +112,14 @@ def mostly(settings: Mapping[str, object], ways: Changed) -> dict[str, Any]:
     return found
 
 
-def _commonest(spans: Sequence[Span]) -> Any:
+def _commonest(spans: Sequence[Span]) -> object:
     def steps(span: Span) -> int:
         return sum(other.env_steps for other in spans if other.value == span.value)
 
     return max(reversed(spans), key=steps).value
 
 
-def _with(section: Mapping[str, object], path: Sequence[str], value: object) -> dict[str, Any]:
+def _with(section: Mapping[str, object], path: Sequence[str], value: object) -> dict[str, object]:
     key, *rest = path
     inner = section.get(key)
     if not rest:

@@ -62,7 +62,7 @@ def state_folder() -> Path:
 # --- marking -------------------------------------------------------------------------------------
 
 
-def marks(run_id: str, settings: Mapping[str, object]) -> dict[str, Any]:
+def marks(run_id: str, settings: Mapping[str, object]) -> dict[str, object]:
     """The entries of run.json that say that a run was trained here, with these settings."""
     names = outside(settings)
     key = _key(make=True)

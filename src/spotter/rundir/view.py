@@ -99,7 +99,7 @@ class RunView:
         return checkpoints.read(self.run.folder, self._problems_of("checkpoints"))
 
     @cached_property
-    def spaces(self) -> Mapping[str, Mapping[str, Any]]:
+    def spaces(self) -> Mapping[str, Mapping[str, object]]:
         """`observation` and `action` as the newest checkpoint describes them."""
         return checkpoints.spaces(self.run.folder)
 

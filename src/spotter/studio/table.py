@@ -52,7 +52,7 @@ def play(pipe: Connection) -> None:
             order = _play_game(pipe, order) or _first_order(pipe)
 
 
-def _first_order(pipe: Connection) -> dict[str, Any]:
+def _first_order(pipe: Connection) -> dict[str, object]:
     """The next game to play."""
     while True:
         message = pipe.recv_bytes()
@@ -60,7 +60,7 @@ def _first_order(pipe: Connection) -> dict[str, Any]:
             return _read_order(message)
 
 
-def _read_order(message: bytes) -> dict[str, Any]:
+def _read_order(message: bytes) -> dict[str, object]:
     """What to play; `null` is the end of everything."""
     order: dict[str, object] | None = json.loads(message[1:])
     if order is None:
@@ -68,7 +68,7 @@ def _read_order(message: bytes) -> dict[str, Any]:
     return order
 
 
-def _play_game(pipe: Connection, order: Mapping[str, object]) -> dict[str, Any] | None:
+def _play_game(pipe: Connection, order: Mapping[str, object]) -> dict[str, object] | None:
     """One game; returns the order that ended it, if one did."""
     game: Game | None = None
     try:
@@ -337,7 +337,7 @@ def _at(frames: Sequence[object], share: float) -> Any:
     return frames[max(0, math.ceil(share * len(frames)) - 1)]
 
 
-def _described(session: "Session", size: int) -> dict[str, Any]:
+def _described(session: "Session", size: int) -> dict[str, object]:
     """What the page says about a player, beside the image."""
     shot = session.shot
     assert shot is not None

@@ -7,7 +7,6 @@ into an action, plays on, and says what became of it.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ def branch(
     step: int,
     pick: int | Sequence[float],
     report: Callable[[object], bool] | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Play on from `step` with another action; the new episode is saved beside the old one.
 
     `folder` is where the old one lies, `pick` which probability was clicked, or a number per axis.

@@ -52,7 +52,7 @@ class Interrupts:
         self.on_request: Callable[[str], None] = say
         self._asked_at = -float("inf")
         self._has_begun = False
-        self._before: dict[int, Any] = {}
+        self._before: dict[int, object] = {}
 
     def __enter__(self) -> Self:
         self._before = _install(self._handle)
@@ -165,7 +165,7 @@ def _request(number: int) -> Request:
     return _SIGNALS[signal.Signals(number).name]
 
 
-def _install(handler: Callable[[int, FrameType | None], None]) -> dict[int, Any]:
+def _install(handler: Callable[[int, FrameType | None], None]) -> dict[int, object]:
     """The handlers that were there before."""
     before: dict[int, object] = {}
     if threading.current_thread() is not threading.main_thread():  # Python allows it nowhere else

@@ -138,7 +138,7 @@ class Scripted(gym.Env[Any, int]):
         terminated, truncated = is_end and end != "truncated", is_end and end != "terminated"
         return self._observe(), self.now.reward, terminated, truncated, self._info()
 
-    def _observe(self) -> Any:
+    def _observe(self) -> object:
         if not self.reuses_array:
             self._numbers, self._picture = self._numbers.copy(), self._picture.copy()
         self._numbers[:] = self.now.numbers
@@ -147,7 +147,7 @@ class Scripted(gym.Env[Any, int]):
             return {"numbers": self._numbers, "pair": (self._picture, self.now.step)}
         return self._numbers
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self) -> dict[str, object]:
         return {"action_mask": np.array(self.now.mask, np.int8)} if self.masks else {}
 
 
@@ -178,7 +178,7 @@ class Faulty(Scripted):
         obs, reward = self._spoilt(obs, reward)
         return obs, reward, terminated, truncated, info
 
-    def _spoilt(self, obs: Any, reward: float) -> tuple[Any, float]:
+    def _spoilt(self, obs: Any, reward: float) -> tuple[object, float]:
         now = self.now
         is_seed = self.bad_seed in (None, now.seed)
         if not is_seed or (now.episode, now.step) != (self.bad_episode, self.bad_step):

@@ -89,7 +89,7 @@ def _new_folder(parent: Path, name: str) -> Path:
             return box
 
 
-def _as_text(array: Array) -> dict[str, Any]:
+def _as_text(array: Array) -> dict[str, object]:
     content = base64.b64encode(array.tobytes()).decode()
     return {"dtype": array.dtype.str, "shape": list(array.shape), "base64": content}
 
@@ -98,7 +98,7 @@ def _as_array(text: dict[str, Any]) -> npt.NDArray[Any]:
     return np.frombuffer(base64.b64decode(text["base64"]), text["dtype"]).reshape(text["shape"])
 
 
-def _as_data(replay_log: ReplayLog | None) -> dict[str, Any] | None:
+def _as_data(replay_log: ReplayLog | None) -> dict[str, object] | None:
     if replay_log is None:
         return None
     return {

@@ -39,10 +39,10 @@ class Interventions:
         self._actions = config.alerts.actions
         self._firing: frozenset[str] = frozenset()
         """Alerts of the row before: one acts when it rises, not while it lasts."""
-        self._changed: dict[str, Any] = {}
+        self._changed: dict[str, object] = {}
         self._plateau_config = config.plateau
         self._plateau: Plateau | None = None
-        self._before: dict[int, Any] = {}
+        self._before: dict[int, object] = {}
         _check_ids("alerts.ignore", config.alerts.ignore)
         _check_ids("alerts.actions", config.alerts.actions)
         if config.plateau is not None:

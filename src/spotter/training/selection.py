@@ -62,7 +62,7 @@ class Candidate:
     def evaluations(self) -> list[Evaluation]:
         return [one for one in (self.evaluation, self.confirmation, self.test) if one]
 
-    def pointer(self) -> dict[str, Any]:
+    def pointer(self) -> dict[str, object]:
         """What best.json says about it; ranked by `eval` seeds, or `test` where there are none."""
         ranked = self.interval or (self.test.interval if self.test else None)
         assert ranked is not None, "a candidate was scored"

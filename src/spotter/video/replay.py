@@ -267,7 +267,7 @@ def _names_of(env: EnvConfig, instance: EnvInstance) -> tuple[str, ...]:
     return action_names(env, int(bare.start) if isinstance(bare, Discrete) else 0)
 
 
-def _axes(names: Sequence[str]) -> Callable[[Any], str]:
+def _axes(names: Sequence[str]) -> Callable[[object], str]:
     """Numbers an environment takes, each with the name of its axis if it has one."""
 
     def name(action: Any) -> str:

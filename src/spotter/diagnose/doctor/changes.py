@@ -66,7 +66,7 @@ def more_entropy(case: Case) -> str:
     return to("algo.entropy", number(max(0.01, min(_MOST_ENTROPY, 3 * weight))))
 
 
-def _scaled(node: Any, factor: float) -> Any:
+def _scaled(node: Any, factor: float) -> object:
     if isinstance(node, Mapping):
         parts = {
             key: _scaled(node[key], factor) for key in ("start", "end", "floor") if key in node

@@ -6,7 +6,7 @@ the first suspect. Reads recipes only, never the run's own files.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from spotter.config import RunConfig, recipes
 from spotter.config.diff import difference
@@ -28,8 +28,8 @@ class Overridden:
     """A setting that is not as the recipe has it."""
 
     path: str
-    mine: Any
-    usual: Any
+    mine: object
+    usual: object
 
     @property
     def words(self) -> str:

@@ -87,7 +87,7 @@ class LocalVector(SliceVector):
                 events, part.events = part.events, []
                 self._record(events)
 
-    def _sign(self) -> Any:
+    def _sign(self) -> object:
         places = tuple(tuple(part.at) for part in self._slices)
         return None if all(row == IDLE for row, *_ in places) else (self._calls, places)
 

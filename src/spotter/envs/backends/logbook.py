@@ -98,7 +98,7 @@ class Logbook:
             replay_logs.append(known or UNKNOWN)
         return replay_logs
 
-    def last_actions(self, row: int) -> list[Any]:
+    def last_actions(self, row: int) -> list[object]:
         return [action.tolist() for action in self.replay_log(row).actions[-_LAST:]]
 
     def take_faults(self) -> list[Fault]:

@@ -195,7 +195,7 @@ def _limit(env: Env) -> int:
     return _NEVER if limit is None else limit
 
 
-def _make(env: EnvConfig, count: int, seeds: list[int]) -> Any:
+def _make(env: EnvConfig, count: int, seeds: list[int]) -> object:
     envpool = plugins.require("envpool", extra="fast")
     threads = max(1, min(machine.cores(), count // SAME[env.id]))
     with warnings.catch_warnings():

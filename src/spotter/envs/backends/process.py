@@ -198,7 +198,7 @@ class ProcessVector(SliceVector):
         instances = f"envs {start} to {stop - 1}" if stop - start > 1 else f"env {start}"
         return f"worker {index} ({instances})"
 
-    def _sign(self) -> Any:
+    def _sign(self) -> object:
         index = self._waiting_for
         if index == _NO_WORKER:
             return None

@@ -60,12 +60,12 @@ class EnvInstance:
         self.reward = 0.0
         self.tally = Tally()
         self.seed: int | None = None
-        self.last_actions: deque[Any] = deque(maxlen=8)
+        self.last_actions: deque[object] = deque(maxlen=8)
         self.logged_steps = 0
         """Steps of finished episodes on the present replay log."""
         self.layers = Layers([*layers(env), *meter.signals])
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, object]:
         return {"seed": self.seed, "layers": self.layers.snapshot()}
 
     def put_back(self, state: Mapping[str, Any]) -> None:

@@ -143,7 +143,7 @@ class SliceVector(ABC):
         """Step every slice; the actions are in the buffers."""
 
     @abstractmethod
-    def _sign(self) -> Any:
+    def _sign(self) -> object:
         """What changes while envs make progress; None while none is waited for."""
 
     @abstractmethod

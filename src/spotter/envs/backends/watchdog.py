@@ -9,7 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 _LONGEST_NAP_S: Final = 5.0
 
@@ -19,7 +19,7 @@ class Silence:
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
-        self._sign: Any = None
+        self._sign: object = None
         self._since = 0.0
         self._reported = False
 

@@ -265,7 +265,7 @@ class Atari(gym.Env[Array, Any]):
             self._end = ale.cloneState(include_rng=True).serialize()
         return self._show(int(action)), reward, is_over, is_cut and not is_over, info
 
-    def save(self) -> dict[str, Any]:
+    def save(self) -> dict[str, object]:
         """The present state, random streams included, in plain values; `load` restores it.
 
         What the console draws (`render`) is right again after the next step.

@@ -111,7 +111,7 @@ def describe(env: EnvConfig) -> EnvInfo:
 class Bandit(gym.Env[int, int]):
     """`reset(seed=…)` forgets the pulls counted so far; later resets keep counting for the view."""
 
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
+    metadata: dict[str, object] = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
 
     def __init__(self, render_mode: str | None = None, **kwargs: object) -> None:
         settings = machine(kwargs)

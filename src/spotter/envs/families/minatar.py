@@ -181,7 +181,7 @@ def _module(file: str) -> ModuleType:
 class Board(gym.Env[Picture, int]):
     """One game. `reset(seed=…)` reseeds its random stream, `reset()` continues it."""
 
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
+    metadata: dict[str, object] = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
 
     def __init__(
         self,
@@ -228,7 +228,7 @@ class Board(gym.Env[Picture, int]):
         board: Picture = self.game.state().view(np.uint8) * np.uint8(255)
         return board
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self) -> dict[str, object]:
         return {} if self._mask is None else {"action_mask": self._mask}
 
     def render(self) -> Picture | None:

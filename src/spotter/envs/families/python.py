@@ -125,7 +125,7 @@ def _path(thing: object) -> str:
     return path if _imported(path) is thing else ""
 
 
-def _imported(env_id: str) -> Any:
+def _imported(env_id: str) -> object:
     module, _, name = env_id.partition(":")
     if not name.replace(".", "_").isidentifier():
         return None

@@ -334,7 +334,7 @@ class Retro(gym.Env[Pixels, int]):
     def render(self) -> Pixels | None:
         return self.console.screen() if self.render_mode == "rgb_array" else None
 
-    def save(self) -> dict[str, Any]:
+    def save(self) -> dict[str, object]:
         """The present state, for `restore`; see emulator/faithful.py."""
         return {
             "console": self.console.save(),

@@ -269,7 +269,7 @@ class Doom(gym.Env[Observation, Any]):
         shown = np.array([values[index] for index in self._variables], np.float32)
         return {"picture": picture, "variables": shown}
 
-    def _info(self, values: list[float]) -> dict[str, Any]:
+    def _info(self, values: list[float]) -> dict[str, object]:
         reported = dict(zip(self._names, values, strict=False))
         reported["tics"] = float(self._tics)
         return {numbers.ALL: reported, **{name: reported[name] for name in numbers.REPORTED}}

@@ -48,14 +48,14 @@ class ActionMap(gym.Wrapper[Any, Any, Any, Any]):
         obs, reward, terminated, truncated, info = self.env.step(self._old[int(action)])
         return obs, float(reward), terminated, truncated, self._translated(info)
 
-    def _translated(self, info: dict[str, object]) -> dict[str, Any]:
+    def _translated(self, info: dict[str, object]) -> dict[str, object]:
         if "action_mask" not in info:
             return info
         forbidden = ~encode_mask(info["action_mask"]).astype(np.bool_)
         return {**info, "action_mask": ~(self._uses & forbidden).any(axis=1)}
 
 
-def _old_action(space: gs.Space[Any], entry: int | tuple[int, ...]) -> Any:
+def _old_action(space: gs.Space[Any], entry: int | tuple[int, ...]) -> object:
     """An entry of the mapping as the environment wants it."""
     if isinstance(space, gs.Discrete):
         action: Any = entry

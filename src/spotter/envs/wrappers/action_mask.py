@@ -58,7 +58,7 @@ class ActionMask(gym.Wrapper[Any, Any, Any, Any]):
         obs, reward, terminated, truncated, info = self.env.step(action)
         return obs, float(reward), terminated, truncated, self._masked(info)
 
-    def _masked(self, info: Mapping[str, object]) -> dict[str, Any]:
+    def _masked(self, info: Mapping[str, object]) -> dict[str, object]:
         mask = self._mask.copy()
         if "action_mask" in info:
             mask &= encode_mask(info["action_mask"]).astype(np.bool_)

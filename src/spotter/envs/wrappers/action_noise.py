@@ -89,7 +89,7 @@ class RandomActions(SeededWrapper):
             return self._everything
         return encode_mask(info["action_mask"]).astype(np.bool_)
 
-    def _random_action(self) -> Any:
+    def _random_action(self) -> object:
         space = self.env.action_space
         if isinstance(space, gs.MultiBinary):
             pressed = self.draw.integers(0, 2, len(self._parts)) & self._valid

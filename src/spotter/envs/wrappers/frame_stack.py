@@ -38,7 +38,7 @@ class FrameStack(gym.Wrapper[Any, Any, Any, Any]):
         self._axis = 0 if is_channels_first(space.shape) else -1
         self._zero_padded = config.padding == "zero"
         self._count = config.count
-        self._frames: deque[Any] = deque()
+        self._frames: deque[object] = deque()
         self._zeros = np.zeros(space.shape, space.dtype)
         self.observation_space = self._stacked_space(space)
 

@@ -40,6 +40,6 @@ class ObservationNoise(SeededWrapper):
         obs, reward, terminated, truncated, info = self.env.step(action)
         return self._noisy(obs), float(reward), terminated, truncated, info
 
-    def _noisy(self, obs: Any) -> Any:
+    def _noisy(self, obs: Any) -> object:
         noisy = obs + self.draw.normal(0.0, self._std, self._space.shape)
         return np.clip(noisy, self._space.low, self._space.high).astype(self._space.dtype)

@@ -29,7 +29,7 @@ class StickyActions(SeededWrapper):
     def __init__(self, env: Env, probability: float) -> None:
         super().__init__(env)
         self._probability = probability
-        self._previous: Any = None
+        self._previous: object = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         self._previous = None

@@ -71,7 +71,7 @@ def gather(run: Run) -> Facts:
     )
 
 
-def _before(view: RunView) -> Mapping[str, Any]:
+def _before(view: RunView) -> Mapping[str, object]:
     """The parent's config; it lies in the same folder of runs, and a path leads nowhere."""
     name = Path(str((view.parent or {}).get("run", ""))).name
     try:

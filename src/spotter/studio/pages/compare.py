@@ -6,7 +6,7 @@ Curves are thinned on the server; a visit reads each run once and then only what
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from nicegui import ui
@@ -187,7 +187,7 @@ class _Page:
             self.chart.update()
             self._say(curves)
 
-    def _options(self, curves: compare_charts.Curves) -> dict[str, Any]:
+    def _options(self, curves: compare_charts.Curves) -> dict[str, object]:
         self._drawn = self._wanted(curves)
         shown = self.grouped if self.together else grouping.each_alone(self.runs)
         window = self.zoom.window

@@ -127,7 +127,7 @@ class _Page:
             else:
                 _player(run, str(made["file"]), made)
 
-    def _wanted(self) -> dict[str, Any]:
+    def _wanted(self) -> dict[str, object]:
         """What the form says, as plain values; `make_film` refuses what makes no sense."""
         how: dict[str, object] = {
             "title": str(self._title.value or "")[:_MOST_LETTERS],

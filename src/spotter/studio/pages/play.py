@@ -7,7 +7,7 @@ The page chooses and starts; frames and keys go over a websocket of their own be
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from nicegui import app, ui
@@ -87,7 +87,7 @@ class _Page:
         self._arena = arena
         self._known = known
         self._game, self._starts = "", 0
-        self._taken: dict[str, Any] | None = None
+        self._taken: dict[str, object] | None = None
         """What to order instead of what the fields say."""
 
     def take_over(self, run: str, folder: Path, step: int) -> None:
@@ -172,7 +172,7 @@ class _Page:
         else:
             self._player.connect(self._game, self._run, self._starts)
 
-    def _order(self) -> dict[str, Any]:
+    def _order(self) -> dict[str, object]:
         if self._taken is not None:
             return self._taken
         source, mode = str(self._source.value or ""), str(self._mode.value)

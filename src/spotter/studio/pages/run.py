@@ -214,7 +214,7 @@ class _Charts:
             element.options.update(self._options(chart))
             element.update()
 
-    def _options(self, figure: Figure) -> dict[str, Any]:
+    def _options(self, figure: Figure) -> dict[str, object]:
         axis, weight = charts.AXES[str(self._axis.value)], float(self._smoothing.value or 0)
         view = View(axis, weight, self._zoom.window)
         now = self._now

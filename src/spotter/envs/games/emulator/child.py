@@ -146,7 +146,7 @@ class Machine:
         self._data.update_ram()  # the next reward counts from here, not from before
 
 
-def _mask(combo: tuple[str, ...], buttons: list[str | None]) -> Any:
+def _mask(combo: tuple[str, ...], buttons: list[str | None]) -> object:
     return np.array([button in combo for button in buttons], np.uint8)
 
 

@@ -69,7 +69,7 @@ class Console:
     def memory(self) -> bytes:
         return self._ask("memory")  # type: ignore[no-any-return]
 
-    def save(self) -> Any:
+    def save(self) -> object:
         return self._ask("save")
 
     def restore(self, saved: object) -> None:

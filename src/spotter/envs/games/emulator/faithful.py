@@ -22,7 +22,7 @@ class Restorable(Protocol):
 
     def step(self, action: Any) -> Any: ...
 
-    def save(self) -> Any: ...
+    def save(self) -> object: ...
 
     def restore(self, saved: object) -> None: ...
 
@@ -46,7 +46,7 @@ def fault(game: Restorable, seed: int = 0) -> str | None:
     return None
 
 
-def _play(game: Restorable, actions: list[int]) -> list[dict[str, Any]]:
+def _play(game: Restorable, actions: list[int]) -> list[dict[str, object]]:
     seen = []
     for action in actions:
         stepped = game.step(action)

@@ -35,7 +35,7 @@ class Referee:
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._lives = 0
-        self._where: tuple[Any, ...] = ()
+        self._where: tuple[object, ...] = ()
         self._score = self._best = 0.0
         self._decisions = self._frames = self._idle = 0
 
@@ -74,7 +74,7 @@ class Referee:
         pairs = ((self._rules.decisions, self._decisions), (self._rules.frames, self._frames))
         return any(most is not None and now >= most for most, now in pairs)
 
-    def save(self) -> dict[str, Any]:
+    def save(self) -> dict[str, object]:
         return dict(vars(self))
 
     def restore(self, saved: Mapping[str, object]) -> None:
