@@ -148,19 +148,19 @@ class Collector:
         written = larger.first(rollout.steps)
         for name, old in vars(rollout).items():
             if isinstance(old, Tensor):
-                getattr(written, name).copy_(old)
+                vars(written)[name].copy_(old)
         for name, array in rollout.host.items():
             written.host[name][...] = array
         for path, leaf in rollout.obs.items():
             if isinstance(leaf, History):
                 larger.obs[path] = leaf.grown(larger.steps)
-            else:
-                written.obs[path].copy_(leaf)
+        for path, block in rollout.leaves.items():
+            written.leaves[path].copy_(block)
         self._written = self._values(larger)
         return larger
 
-    def _values(self, rollout: Rollout) -> Rollout:
-        """The same memory, as the actor writes to it."""
+    def _values(self, rollout: Rollout) -> Rollout[Any]:
+        """The same memory, as the actor writes to it: tensors or arrays."""
         return rollout if self._numpy_actor is None else rollout.arrays()
 
     def _start(self, progress: Progress, steps: int) -> None:
@@ -227,6 +227,7 @@ class Collector:
         copied = perf_counter()
         assert not isinstance(self.actor, NumpyActor)
         acted = self.actor.act(obs, mask, self._recall(rows, buffers), rows)
+        assert acted.log_prob is not None and acted.value is not None
         rollout.action[t, rows] = acted.action
         rollout.log_prob[t, rows] = acted.log_prob
         rollout.value[t, rows] = acted.value
@@ -238,12 +239,12 @@ class Collector:
         """`_act` without torch; what the policy says about it all is written by `_close`."""
         arrays = self._written
         assert self._numpy_actor is not None
-        for path, leaf in buffers.obs.items():
-            arrays.obs[path][t] = leaf
+        for path, leaf in arrays.leaves.items():
+            leaf[t] = buffers.obs[path]
         if arrays.mask is not None:
             arrays.mask[t] = buffers.mask
         copied = perf_counter()
-        action: Any = self._numpy_actor.act(buffers.obs, buffers.mask).action
+        action = self._numpy_actor.act(buffers.obs, buffers.mask).action
         arrays.action[t] = action
         return action, copied
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from spotter.engines import functional as F
 from spotter.engines import objectives as maths
 from spotter.policy.actor_critic import Policy
-from spotter.rollouts.rollout import Batch, Rollout
+from spotter.rollouts.rollout import Arrays, Batch, Block, Rollout
 from spotter.types import ActionSpec, Array
 
 COLUMNS: Final = (
@@ -28,11 +28,9 @@ _MOST_NUMBERS: Final = 50_000
 
 def statistics(rollout: Rollout, policy: Policy) -> dict[str, float]:
     """Inputs, outputs and rewards of one rollout, by declared metric name."""
-    if rollout.has_arrays:
-        rollout = rollout.arrays()
-    batch = rollout.flatten(rollout.reward, rollout.reward)
+    batch = _samples(rollout.arrays()) if rollout.has_arrays else _samples(rollout)
     action = policy.spaces.action
-    taken, reward = _array(batch.action), _array(batch.advantage)  # as given to flatten above
+    taken, reward = _array(batch.action), _array(batch.advantage)  # see _samples
     report = maths.moments(action=taken.astype(np.float32), reward=reward)
     report["rollout/reward_mean"] = report.pop("reward/mean")
     report["rollout/reward_std"] = report.pop("reward/std")
@@ -51,6 +49,11 @@ def statistics(rollout: Rollout, policy: Policy) -> dict[str, float]:
     lost = sum(stop - start for start, stop, _ in rollout.lost)
     report["rollout/lost"] = lost / (len(batch) + lost)
     return report
+
+
+def _samples(rollout: Rollout[Block]) -> Batch[Block]:
+    """With rewards for advantages."""
+    return rollout.flatten(rollout.reward, rollout.reward)
 
 
 def _shares(taken: Array, action: ActionSpec) -> dict[str, float]:
@@ -72,14 +75,14 @@ def _by_component(name: str, values: Array) -> dict[str, float]:
     return {f"{name}/{i}": float(value) for i, value in enumerate(values)}
 
 
-def _array(x: Any) -> npt.NDArray[Any]:
+def _array(x: Tensor | Arrays) -> npt.NDArray[Any]:
     if isinstance(x, np.ndarray):
         return x
     array: npt.NDArray[Any] = x.detach().cpu().numpy()
     return array
 
 
-def _some_numbers(batch: Batch) -> npt.NDArray[np.float32]:
+def _some_numbers(batch: Batch[Tensor] | Batch[Arrays]) -> npt.NDArray[np.float32]:
     """Numbers of all observations, spread evenly; images have more than anybody need look at."""
     found = []
     for leaf in batch.sample_obs().values():

@@ -19,6 +19,7 @@ from spotter.engines import functional
 from spotter.engines.learner import ObjectiveOf, TorchLearner
 from spotter.engines.optim import BETAS, Adam, Optimizer
 from spotter.policy.actor_critic import Policy
+from spotter.rollouts.images import Stacks
 
 if TYPE_CHECKING:
     from spotter.rollouts.rollout import Batch
@@ -136,8 +137,8 @@ class Minibatches:
         self,
         learner: TorchLearner,
         steps: Steps,
-        objective: ObjectiveOf,
-        batch: "Batch",
+        objective: ObjectiveOf[Tensor],
+        batch: "Batch[Tensor]",
         size: int,
         now: Values,
         limited: bool,
@@ -155,7 +156,9 @@ class Minibatches:
         self._sums = torch.zeros(_MOST_TERMS, device=device)
         self._recording = Recording(self._minibatch)
 
-    def run(self, batch: "Batch", orders: Iterable[Tensor]) -> tuple[dict[str, Tensor], int]:
+    def run(
+        self, batch: "Batch[Tensor]", orders: Iterable[Tensor]
+    ) -> tuple[dict[str, Tensor], int]:
         """One pass for each permutation of the samples, until stopped.
 
         Returns the means of all terms over the steps made, and the number of steps.
@@ -187,7 +190,7 @@ class Minibatches:
         self._learner.differentiate(slopes)
         terms["grad/norm"] = self._steps.step(self._limited, go)
         self._names = tuple(terms)
-        values = torch.stack(list(terms.values()))
+        values = torch.stack([torch.as_tensor(term) for term in terms.values()])
         self._sums[: len(values)] += values if go is None else torch.where(go, values, 0.0)
         self._taken += 1 if go is None else go.long()
 
@@ -207,7 +210,8 @@ class Updates:
         """Whether this update can be replayed; the first one warms the libraries up instead."""
         self._updates += 1
         return (
-            batch.action.device.type == "cuda"
+            isinstance(batch.action, Tensor)
+            and batch.action.device.type == "cuda"
             and self._updates > 1
             and policy.config.engine == "auto"
             and policy.config.norm != "batch"  # its statistics would move with undone steps
@@ -234,8 +238,8 @@ class Updates:
 
     def run(
         self,
-        objective: ObjectiveOf,
-        batch: "Batch",
+        objective: ObjectiveOf[Tensor],
+        batch: "Batch[Tensor]",
         orders: Iterable[Tensor],
         size: int,
         now: Mapping[str, float],
@@ -267,8 +271,8 @@ class Updates:
         return means, taken
 
 
-def _addresses(batch: "Batch") -> list[object]:
-    leaves = [*batch.obs.values(), batch.action, batch.log_prob]
+def _addresses(batch: "Batch[Tensor]") -> list[object]:
+    leaves: list[Tensor | Stacks] = [*batch.obs.values(), batch.action, batch.log_prob]
     leaves += [] if batch.mask is None else [batch.mask]
     found = [x.data_ptr() if isinstance(x, Tensor) else x.addresses for x in leaves]
     return [len(batch), *found]

@@ -146,7 +146,7 @@ class Network:
         x: npt.NDArray[Any],
         action: npt.NDArray[Any],
         mask: npt.NDArray[np.bool_] | None,
-    ) -> Evaluated:
+    ) -> Evaluated[Floats]:
         self._latest = x
         features = self._features = self.actor.forward(x)
         log_prob, entropy = self.distribution.evaluate(self._out(features, mask), action)

@@ -59,7 +59,7 @@ class Policy(nn.Module):
         state: PolicyState = (),
         generator: torch.Generator | None = None,
         deterministic: bool = False,
-    ) -> Acted:
+    ) -> Acted[Tensor]:
         """Choose actions for [B, …] tensors by leaf.
 
         Box actions are in [-1, 1] where bounds are; `predict` converts from and to an environment.
