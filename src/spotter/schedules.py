@@ -218,7 +218,7 @@ def _in_steps(at: float, progress: Progress) -> float:
 def scheduled(settings: BaseModel) -> Iterator[tuple[str, Schedule]]:
     """Fields that hold a schedule, by the name they have in a config file."""
     for name, info in type(settings).model_fields.items():
-        value = getattr(settings, name)
+        value = vars(settings)[name]
         if isinstance(value, Schedule):
             yield info.alias or name, value
 
@@ -228,7 +228,7 @@ def values_at(settings: BaseModel, names: Sequence[str], progress: Progress) -> 
     return {
         name: schedule.at(progress)
         for name in names
-        if (schedule := getattr(settings, name)) is not None
+        if (schedule := vars(settings)[name]) is not None
     }
 
 

@@ -130,7 +130,7 @@ class RolloutLength:
 def rollout_length(findings: Findings) -> RolloutLength:
     """Long enough for every env to be rewarded twice."""
     config, limits = findings.config, findings.limits
-    steps, gap = getattr(config.algo, "steps", None), limits.steps_between_rewards
+    steps, gap = config.algo.own("steps"), limits.steps_between_rewards
     if steps is None or config.reward.signals:
         return RolloutLength()  # whole episodes; or signals that reward in between
     if gap is None:

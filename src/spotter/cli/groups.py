@@ -45,7 +45,7 @@ class Group(TyperGroup):
         return [
             (name, command)
             for name, command in self.commands.items()
-            if title in (getattr(command, "rich_help_panel", None), "Commands")
+            if title in (vars(command).get("rich_help_panel"), "Commands")
         ]
 
     def format_epilog(self, ctx: object, formatter: object) -> None:

@@ -228,8 +228,8 @@ def _show_step(trace: "Trace", found: "Judged", step: int) -> None:
             lines[name.replace("_", " ")] = f"{float(columns[name][step]):.6g}"
     for name, column in found.columns().items():
         lines[name.replace("_", " ")] = f"{float(column[step]):.6g}"
-    for group in ("part", "info"):
-        for i, name in enumerate(getattr(trace.meta, "parts" if group == "part" else "info")):
+    for group, names in (("part", trace.meta.parts), ("info", trace.meta.info)):
+        for i, name in enumerate(names):
             lines[f"{group} {name}"] = f"{float(columns[group][step, i]):.6g}"
     if "probability" in columns:
         masked = columns["mask"][step] if "mask" in columns else None

@@ -213,6 +213,10 @@ class AlgoConfig(Plugin):
         """Whether the next rollout is collected while the last is learnt from."""
         return False
 
+    def own(self, name: str, missing: object = None) -> Any:
+        """A setting that not every algorithm has."""
+        return getattr(self, name, missing)
+
     def at(self, progress: Progress) -> dict[str, float]:
         """Scheduled settings by name, as an update at that point uses them."""
         return {name: schedule.at(progress) for name, schedule in scheduled(self)}
@@ -284,7 +288,7 @@ class RunConfig(Settings):
 
     def _check_one_normalizer(self) -> None:
         """Normalising twice is silent and wrong; every statistic has one owner."""
-        foreign = {getattr(wrapper, "wrapper", "") for wrapper in self.env.wrappers}
+        foreign = {vars(wrapper).get("wrapper") for wrapper in self.env.wrappers}
         if self.policy.normalize_obs and "NormalizeObservation" in foreign:
             raise ValueError(
                 "observations would be normalised twice: drop the NormalizeObservation wrapper "

@@ -71,7 +71,7 @@ class Plugin(Settings):
         known = plugins.exists(cls.plugin_kind, name)
         if cls.is_bare and known and not plugins.offers(cls.plugin_kind, name, "Config"):
             return cls
-        config = getattr(plugins.load(cls.plugin_kind, name), "Config", None)
+        config = vars(plugins.load(cls.plugin_kind, name)).get("Config")
         if not (isinstance(config, type) and issubclass(config, cls)):
             raise UserError(f"names {name}, which has no Config made from {cls.__name__}")
         return config

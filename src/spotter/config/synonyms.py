@@ -100,8 +100,13 @@ def _layers(value: object, data: Mapping[str, object]) -> Proposal:
 
 def _activation(value: object, data: Mapping[str, object]) -> Proposal:
     """`ReLU`, `nn.ReLU`, or the class itself from Python."""
-    name = str(getattr(value, "__name__", value)).rpartition(".")[2].lower()
+    name = _name(value).rpartition(".")[2]
     return {"policy.activation": name} if name in _ACTIVATIONS else {}
+
+
+def _name(value: object) -> str:
+    """Of a class, or as text."""
+    return str(getattr(value, "__name__", value)).lower()
 
 
 def _fraction(value: object, data: Mapping[str, object]) -> Proposal:
@@ -134,8 +139,7 @@ def _stack(value: object, data: Mapping[str, object]) -> Proposal:
 
 
 def _backend(value: object, data: Mapping[str, object]) -> Proposal:
-    name = str(getattr(value, "__name__", value)).lower()
-    return {"env.backend": "process" if "subproc" in name else "sync"}
+    return {"env.backend": "process" if "subproc" in _name(value) else "sync"}
 
 
 def _workers(value: object, data: Mapping[str, object]) -> Proposal:

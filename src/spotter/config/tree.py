@@ -6,7 +6,7 @@ Keys are the ones users write: the alias `lambda`, not the field `lambda_`.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -87,7 +87,7 @@ def is_list(model: Model, key: str) -> bool:
     annotation = next(
         info.annotation for name, info in model.model_fields.items() if key in (name, info.alias)
     )
-    return getattr(annotation, "__origin__", None) in (tuple, list)
+    return get_origin(annotation) in (tuple, list)
 
 
 def dotted(path: Path) -> str:

@@ -30,7 +30,6 @@ Values = Mapping[str, Any]
 TooFar = Callable[[Mapping[str, Any], Values], Any]
 """Whether the terms of an objective say that no more steps may be made."""
 _MOST_TERMS: Final = 32
-_COMPUTED: Final = ("value", "advantage", "target")  # for every update, at any address
 _KEPT: Final = 2  # recordings: rollouts may take turns in two places
 
 
@@ -145,8 +144,8 @@ class Minibatches:
         too_far: TooFar | None = None,
     ) -> None:
         device = batch.action.device
-        own: dict[str, Any] = {name: torch.empty_like(getattr(batch, name)) for name in _COMPUTED}
-        self._batch = replace(batch, **own)
+        value, advantage, target = map(torch.empty_like, _computed(batch))
+        self._batch = replace(batch, value=value, advantage=advantage, target=target)
         self._learner, self._steps, self._limited = learner, steps, limited
         self._objective, self._now, self._too_far = objective, now, too_far
         self._indices = torch.zeros(size, dtype=torch.int64, device=device)
@@ -163,8 +162,8 @@ class Minibatches:
 
         Returns the means of all terms over the steps made, and the number of steps.
         """
-        for name in _COMPUTED:
-            getattr(self._batch, name).copy_(getattr(batch, name))
+        for own, given in zip(_computed(self._batch), _computed(batch), strict=True):
+            own.copy_(given)
         self._go.fill_(True)
         self._taken.zero_()
         self._sums.zero_()
@@ -269,6 +268,11 @@ class Updates:
         means, taken = self._recorded[key].run(batch, orders)
         self._steps.save(taken)
         return means, taken
+
+
+def _computed(batch: "Batch[Tensor]") -> tuple[Tensor, Tensor, Tensor]:
+    """What is computed for every update, and may be at any address."""
+    return batch.value, batch.advantage, batch.target
 
 
 def _addresses(batch: "Batch[Tensor]") -> list[object]:

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any, Final
 
+from pydantic import BaseModel
+
 from spotter.config import NOT_THE_GAME, EnvConfig, RewardConfig
 from spotter.config.layers import protocol_layer
 from spotter.envs.base import family
@@ -42,7 +44,7 @@ def _settings(env: EnvConfig) -> dict[str, object]:
         del game[name]
     if not game["drop"]:  # as before there was such a setting: fingerprints stay
         del game["drop"]
-    resolve = getattr(module, "settings", None)
+    resolve = vars(module).get("settings")
     if resolve is None:
         return game
     own = type(env).model_fields.keys() - EnvConfig.model_fields.keys()
@@ -51,7 +53,7 @@ def _settings(env: EnvConfig) -> dict[str, object]:
 
 def _plain(settings: Any) -> dict[str, Any]:
     """A model, a dataclass or a map as JSON would hold it."""
-    if hasattr(settings, "model_dump"):
+    if isinstance(settings, BaseModel):
         settings = settings.model_dump(mode="json", by_alias=True)
     elif is_dataclass(settings) and not isinstance(settings, type):
         settings = asdict(settings)

@@ -276,4 +276,4 @@ def _set_stream(stream: Any, saved: Mapping[str, Any]) -> object:
 def _bit_generator(name: str) -> Any:
     if name not in _BIT_GENERATORS:
         raise ValueError(f"unknown random stream '{name}'")
-    return getattr(np.random, name)()
+    return vars(np.random)[name]()

@@ -323,7 +323,7 @@ def _in_range(action: Array, spec: ActionSpec) -> bool:
 
 def _meta(player: Player, stage: Stage, episode: _Episode, seed: int, mode: str, end: str) -> Meta:
     config, spaces = player.config, stage.vector.spaces
-    lam = getattr(config.algo, "lambda_", None)
+    lam = config.algo.own("lambda_")
     warnings = (f"{config.env.id} gives no images: {stage.problem}",) if stage.problem else ()
     return Meta(
         run=player.run.id,

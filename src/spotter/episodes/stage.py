@@ -178,7 +178,7 @@ def stacks(env: EnvConfig, leaves: Mapping[str, Leaf]) -> dict[str, int]:
     depth = getattr(env, "depth", None) or getattr(env, "stack", None) or 1
     for wrapper in env.wrappers:
         if wrapper.name == "frame_stack" and not wrapper.train_only:
-            depth *= getattr(wrapper, "count", 1)
+            depth *= vars(wrapper)["count"]
     shown = {
         path: leaf.shape[0]
         for path, leaf in leaves.items()

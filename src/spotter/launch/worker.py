@@ -204,7 +204,7 @@ def _reporter(pipe: Connection, number: int, cancelled: set[int]) -> Callable[[o
 def _outcome(number: int, name: str, kwargs: Mapping[str, object]) -> tuple[str, int, object]:
     try:
         module, _, function = name.partition(":")
-        return "done", number, getattr(importlib.import_module(module), function)(**kwargs)
+        return "done", number, vars(importlib.import_module(module))[function](**kwargs)
     except UserError as error:
         return "failed", number, (True, str(error), "")
     except Exception as error:

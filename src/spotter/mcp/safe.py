@@ -65,7 +65,7 @@ def resumed(run: Run, overrides: Sequence[str], trust: bool) -> RunConfig:
 
 def update_steps(config: RunConfig) -> int:
     """Env steps of one update, which is never cut short; 1 where episodes decide."""
-    return config.env.count * int(getattr(config.algo, "steps", 1))
+    return config.env.count * int(config.algo.own("steps", 1))
 
 
 def check_overrides(overrides: Sequence[str]) -> None:

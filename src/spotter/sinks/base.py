@@ -47,7 +47,8 @@ class Row:
 
     def as_data(self) -> dict[str, Any]:
         """As it stands in metrics.jsonl."""
-        axes = {axis: getattr(self, axis) for axis in self.AXES}
+        places = (self.update, self.env_steps, self.vector_steps)
+        axes = dict(zip(self.AXES, places, strict=True))
         fired = {"alerts": [alert.id for alert in self.alerts]} if self.alerts else {}
         return {**axes, **self.metrics, **fired}
 

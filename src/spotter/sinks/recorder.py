@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from operator import attrgetter
 from statistics import fmean, pstdev
 from time import perf_counter
 from typing import Any, Self
@@ -130,7 +131,7 @@ class Recorder:
         """As the last row has it; asked for at every update, and changed only by new episodes."""
         if self._means is not None:
             return self._means.get(f"train/{name}")
-        return _mean([getattr(episode, name) for episode in self._recent]) if self._recent else None
+        return _mean([*map(attrgetter(name), self._recent)]) if self._recent else None
 
     @property
     def train_steps_to_threshold(self) -> int | None:

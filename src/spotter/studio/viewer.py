@@ -92,7 +92,7 @@ def _meta(meta: Meta) -> dict[str, object]:
         "length", "end", "final_value", "fps", "action_kind", "changes", "warnings", "baseline",
         "baseline_mean", "credit",
     )  # fmt: skip
-    return {name: _plain(getattr(meta, name)) for name in kept}
+    return {name: _plain(vars(meta)[name]) for name in kept}
 
 
 def _plain(value: object) -> Any:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from spotter.config.dump import flow
 from spotter.config.overrides import Override, parse
 from spotter.envs.families import python
@@ -61,7 +63,7 @@ def words(edits: Sequence[Override]) -> list[str]:
 
 def _plain(value: object) -> Any:
     """Numbers of NumPy and models of ours as what YAML knows."""
-    if hasattr(value, "model_dump"):
+    if isinstance(value, BaseModel):
         return _plain(value.model_dump(by_alias=True, exclude_unset=True))
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items()}

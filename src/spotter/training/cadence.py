@@ -196,7 +196,7 @@ class Cadence:
         return self.config.budget.env_steps or _ANY_BUDGET
 
     def state(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _STATE}
+        return {name: vars(self)[name] for name in _STATE}
 
     def restore(self, state: Mapping[str, Any], env_steps: int, changes: Collection[str]) -> None:
         """Restore `state()`, with the settings that a resume changed."""

@@ -244,7 +244,7 @@ class _FairMoment:
 
 
 def _die() -> NoReturn:
-    if hasattr(signal, "SIGKILL"):
+    if sys.platform != "win32":
         os.kill(os.getpid(), signal.SIGKILL)
     os._exit(137)
 

@@ -54,7 +54,7 @@ def _reason_against_settings(config: atari.Config) -> str:
     if config.observe != "rgb":
         return f"env.observe: {config.observe} reads the memory of single envs"
     for name in ("mode", "difficulty"):
-        if getattr(config, name) is not None:
+        if vars(config)[name] is not None:
             return f"env.{name} can be set in single envs only"
     if config.fire == "lives":
         return "env.fire: lives presses the button of single envs"

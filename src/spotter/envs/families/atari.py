@@ -142,7 +142,7 @@ def settings(env: EnvConfig) -> Mapping[str, Any]:
     """All that decides what a score means, in numbers and words."""
     config = own(env)
     fields = [*set(Config.model_fields) - set(EnvConfig.model_fields)]
-    chosen = {name: getattr(config, name) for name in sorted(fields)}
+    chosen = {name: vars(config)[name] for name in sorted(fields)}
     return {
         **chosen,
         "game": cartridge(config.id).name,
@@ -164,8 +164,10 @@ def make(env: EnvConfig, render: bool = False) -> Env:
 
 
 def _check(config: Config, game: Cartridge) -> None:
-    for name, known in (("mode", game.modes), ("difficulty", game.difficulties)):
-        value = getattr(config, name)
+    for name, value, known in (
+        ("mode", config.mode, game.modes),
+        ("difficulty", config.difficulty, game.difficulties),
+    ):
         if value is not None and value not in known:
             has = ", ".join(map(str, known))
             raise UserError(f"{config.id} has no env.{name} {value}; it has {has}")
@@ -193,7 +195,7 @@ class Atari(gym.Env[Array, Any]):
         self._config, self._game = config, game
         self._skip, self._cap = config.frame_skip, config.cap
         self._fires = config.fire == "lives" and presses_button(config)
-        self._codes = [getattr(ale_py.Action, name) for name in names]
+        self._codes = [ale_py.Action.__members__[name] for name in names]
         self._idle, self._button = ale_py.Action.NOOP, ale_py.Action.FIRE
         self._presses = presses_button(config)
         self._state_of = ale_py.ALEState

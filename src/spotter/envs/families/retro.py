@@ -152,7 +152,7 @@ def settings(env: EnvConfig) -> Mapping[str, Any]:
     config = _own(env)
     game = games.find(config.id, config.folder)
     names = [name for name in Config.model_fields if name not in EnvConfig.model_fields]
-    shown = {name: getattr(config, name) for name in names if name != "folder"}
+    shown = {name: vars(config)[name] for name in names if name != "folder"}
     combos = buttons.combos(config.actions, game)
     return {
         **shown,

@@ -65,7 +65,7 @@ def make_world(env: EnvConfig, game: Any, buffers: Buffers) -> World:
     spec = _spec(env)
     assert spec is not None and isinstance(spec.entry_point, str)
     module, name = _WORLDS[spec.entry_point]
-    kind = getattr(importlib.import_module(f"spotter.envs.backends.batch.{module}"), name)
+    kind = vars(importlib.import_module(f"spotter.envs.backends.batch.{module}"))[name]
     world: World = kind(game, buffers)
     return world
 
