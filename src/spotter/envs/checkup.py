@@ -18,6 +18,7 @@ from gymnasium import spaces as gs
 from spotter.config import EnvConfig
 from spotter.envs.base import Env, family
 from spotter.envs.make import EnvBuilder
+from spotter.envs.spaces import Space
 from spotter.envs.spaces import describe as describe_spaces
 from spotter.types import EnvInfo, Spaces
 
@@ -146,7 +147,7 @@ def _some_action(game: Env, info: Mapping[str, object]) -> object:
     return game.action_space.sample()
 
 
-def _check_inside(space: gs.Space[Any], obs: Any) -> None:
+def _check_inside(space: Space, obs: Any) -> None:
     """Shape and type; bounds are checked for whole numbers only (physics overshoots its own)."""
     if isinstance(space, gs.Box):
         array = np.asarray(obs)
@@ -207,11 +208,11 @@ def _check_described(info: EnvInfo, game: Env) -> None:
         )
 
 
-def _choices(space: gs.Space[Any]) -> int:
+def _choices(space: Space) -> int:
     return int(space.n) if isinstance(space, gs.Discrete) else int(np.prod(space.shape or ()))
 
 
-def _numbers(space: gs.Space[Any]) -> int:
+def _numbers(space: Space) -> int:
     """A vector has a name per number, everything else one per leaf."""
     leaves = describe_spaces(space, gs.Discrete(2)).observation.values()
     return sum(leaf.shape[0] if leaf.kind == "vector" else 1 for leaf in leaves)

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 from gymnasium import spaces as gs
 
+from spotter.envs.spaces import Space
 from spotter.types import Array, EnvSpaces
 
 _MOST_NUMBERS: Final = 100_000_000
@@ -21,7 +22,7 @@ def unpack(data: Mapping[str, Any]) -> EnvSpaces:
     return EnvSpaces(_unpack(data["observation"]), _unpack(data["action"]))
 
 
-def _pack(space: gs.Space[Any]) -> dict[str, object]:
+def _pack(space: Space) -> dict[str, object]:
     """Of the spaces that `spaces.describe` supports."""
     if isinstance(space, gs.Dict):
         # pairs: a key may be a number, which a JSON object would turn into text
@@ -51,7 +52,7 @@ def _bound(bound: Array) -> object:
     return bound.flat[0].item() if equal else bound.tolist()
 
 
-def _unpack(data: Mapping[str, Any]) -> gs.Space[Any]:
+def _unpack(data: Mapping[str, Any]) -> Space:
     kind = data["type"]
     if kind == "Dict":
         return gs.Dict([(key, _unpack(child)) for key, child in data["spaces"]])

@@ -15,6 +15,7 @@ from gymnasium import spaces as gs
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from spotter.envs.base import Env
+from spotter.envs.spaces import Space
 from spotter.types import UserError
 
 Step = tuple[Any, float, bool, bool, dict[str, Any]]
@@ -105,7 +106,7 @@ def is_channels_first(shape: tuple[int, ...]) -> bool:
     return len(shape) == RGB_AXES and shape[0] < shape[2]
 
 
-def mask_parts(space: gs.Space[Any], wrapper: str) -> list[int]:
+def mask_parts(space: Space, wrapper: str) -> list[int]:
     """How many mask entries each component of an action has; one entry per button if binary."""
     if isinstance(space, gs.Discrete):
         return [int(space.n)]

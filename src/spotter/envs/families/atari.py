@@ -164,10 +164,8 @@ def make(env: EnvConfig, render: bool = False) -> Env:
 
 
 def _check(config: Config, game: Cartridge) -> None:
-    for name, value, known in (
-        ("mode", config.mode, game.modes),
-        ("difficulty", config.difficulty, game.difficulties),
-    ):
+    for name, known in (("mode", game.modes), ("difficulty", game.difficulties)):
+        value = vars(config)[name]
         if value is not None and value not in known:
             has = ", ".join(map(str, known))
             raise UserError(f"{config.id} has no env.{name} {value}; it has {has}")

@@ -20,6 +20,7 @@ from gymnasium import spaces as gs
 from spotter import plugins
 from spotter.config import EnvConfig
 from spotter.envs.base import Env, make_registered, registered_info
+from spotter.envs.spaces import Space
 from spotter.types import EnvInfo, UserError
 
 ID: Final = "Bandit-v0"
@@ -119,8 +120,8 @@ class Bandit(gym.Env[int, int]):
         self.std = settings.std
         self.pulls = settings.pulls
         self.render_mode = render_mode
-        self.observation_space: gs.Space[Any] = gs.Discrete(1)
-        self.action_space: gs.Space[Any] = gs.Discrete(len(self.means))
+        self.observation_space: Space = gs.Discrete(1)
+        self.action_space: Space = gs.Discrete(len(self.means))
         self.counts = np.zeros(len(self.means), dtype=np.int64)
         self.last_arm: int | None = None
         self.last_reward = 0.0

@@ -24,6 +24,7 @@ from pydantic import Field, model_validator
 from spotter import plugins
 from spotter.config import EnvConfig
 from spotter.envs.base import Env, make_registered
+from spotter.envs.spaces import Space
 from spotter.types import EnvInfo, UserError
 
 EXAMPLE: Final = "MinAtar/Breakout"
@@ -201,10 +202,8 @@ class Board(gym.Env[Picture, int]):
         useful: list[int] = self.game.minimal_action_set()
         self._codes = list(range(len(ACTIONS))) if full_actions else useful
         self._mask = np.isin(self._codes, useful) if full_actions else None
-        self.action_space: gs.Space[Any] = gs.Discrete(len(self._codes))
-        self.observation_space: gs.Space[Any] = gs.Box(
-            0, 255, tuple(self.game.state_shape()), np.uint8
-        )
+        self.action_space: Space = gs.Discrete(len(self._codes))
+        self.observation_space: Space = gs.Box(0, 255, tuple(self.game.state_shape()), np.uint8)
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, object] | None = None

@@ -25,6 +25,7 @@ from spotter.envs.games.emulator.child import Cartridge
 from spotter.envs.games.emulator.console import Console
 from spotter.envs.games.emulator.picture import NO_EDGES, Look, Pixels
 from spotter.envs.games.emulator.rules import Referee, Rules
+from spotter.envs.spaces import Space
 from spotter.types import EnvInfo, UserError
 
 EXAMPLE: Final = "Retro/Airstriker-Genesis"
@@ -270,8 +271,8 @@ class Retro(gym.Env[Pixels, int]):
         if whole[0] >= whole[2]:
             self.close()
             raise UserError(f"env.size: {whole[0]} frames and colours need a width above that")
-        self.observation_space: gs.Space[Any] = gs.Box(0, 255, whole, np.uint8)
-        self.action_space: gs.Space[Any] = gs.Discrete(len(start.combos) - 1)
+        self.observation_space: Space = gs.Box(0, 255, whole, np.uint8)
+        self.action_space: Space = gs.Discrete(len(start.combos) - 1)
         self._held, self._is_first = 0, True
 
     def _shape(self) -> tuple[int, int, int]:

@@ -21,6 +21,7 @@ from spotter.envs.base import Env
 from spotter.envs.games.doom import engine, numbers, scenarios
 from spotter.envs.games.doom.buttons import Actions, Keyboard, chosen, kind_of
 from spotter.envs.games.doom.look import Lens, Look, Pixels
+from spotter.envs.spaces import Space
 from spotter.types import EnvInfo, UserError
 
 EXAMPLE: Final = "VizDoom/Basic"
@@ -224,10 +225,10 @@ class Doom(gym.Env[Observation, Any]):
         self._screen: Pixels = np.zeros((*config.look.screen, 3), np.uint8)
         self._stack: Pixels = np.zeros((config.stack, *config.look.shape), np.uint8)
         self._whole = (config.stack * config.look.shape[0], *config.look.shape[1:])
-        self.action_space: gs.Space[Any] = plan.keyboard.space()
-        self.observation_space: gs.Space[Any] = self._space(len(config.variables))
+        self.action_space: Space = plan.keyboard.space()
+        self.observation_space: Space = self._space(len(config.variables))
 
-    def _space(self, variables: int) -> gs.Space[Any]:
+    def _space(self, variables: int) -> Space:
         picture = gs.Box(0, 255, self._whole, np.uint8)
         if not variables:
             return picture

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from spotter.config import Whole, WrapperConfig
 from spotter.envs.base import Env
-from spotter.envs.spaces import encode_mask
+from spotter.envs.spaces import Space, encode_mask
 from spotter.envs.wrapping import Bools, Start, Step, mask_parts
 from spotter.types import UserError
 
@@ -55,7 +55,7 @@ class ActionMap(gym.Wrapper[Any, Any, Any, Any]):
         return {**info, "action_mask": ~(self._uses & forbidden).any(axis=1)}
 
 
-def _old_action(space: gs.Space[Any], entry: int | tuple[int, ...]) -> object:
+def _old_action(space: Space, entry: int | tuple[int, ...]) -> object:
     """An entry of the mapping as the environment wants it."""
     if isinstance(space, gs.Discrete):
         action: Any = entry
@@ -69,7 +69,7 @@ def _old_action(space: gs.Space[Any], entry: int | tuple[int, ...]) -> object:
     return action
 
 
-def _uses(space: gs.Space[Any], parts: list[int], action: Any) -> Bools:
+def _uses(space: Space, parts: list[int], action: Any) -> Bools:
     """Which entries of a flat mask an action relies on."""
     if isinstance(space, gs.MultiBinary):
         return np.asarray(action, dtype=np.bool_).ravel()
