@@ -167,7 +167,7 @@ class PPO:
     def retune(self, config: Config) -> None:
         self.config = self.optimizer.config = config
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         return {
             "optimizer": self.optimizer.state(),
             "shuffle": self.shuffle.get_state(),

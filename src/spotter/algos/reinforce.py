@@ -82,7 +82,7 @@ class Reinforce:
     def retune(self, config: Config) -> None:
         self.config = self.optimizer.config = config
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         return {"optimizer": self.optimizer.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:

@@ -338,7 +338,7 @@ class Collector:
             values.next_value[list(rows_t), list(rows_n)] = self.actor.value(stacked, state)
         self.seconds["policy"] += perf_counter() - began
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         """Counters, random stream, memory, partial returns, and a replay log for every env."""
         return {
             "env_steps": self.env_steps,

@@ -51,7 +51,7 @@ class RolloutSource(ABC):
         """Envs that failed since the last call."""
 
     @abstractmethod
-    def state(self) -> dict[str, Any]: ...
+    def state(self) -> dict[str, object]: ...
 
     @abstractmethod
     def restore(self, state: Mapping[str, Any]) -> list[int]:
@@ -107,7 +107,7 @@ class Inline(RolloutSource):
     def take_faults(self) -> list[Fault]:
         return self.worker.vector.take_faults()
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         return {"collector": self.worker.collector.state()}
 
     def restore(self, state: Mapping[str, Any]) -> list[int]:
@@ -160,7 +160,7 @@ class Overlapped(RolloutSource):
                     for note in notes:
                         self._note(note)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         self._settle()
         waiting = self._waiting
         keeps = waiting is not None and waiting.rollout.has_arrays

@@ -100,7 +100,7 @@ class Optimizer:
         """Where a parameter's gradient lies within `gradient`."""
         return self.gradient[self._places[id(parameter)]].view(parameter.shape)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         """What the rule remembers, by name."""
         return dict(vars(self.rule))
 

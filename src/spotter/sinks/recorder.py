@@ -146,7 +146,7 @@ class Recorder:
     def alert_counts(self) -> tuple[AlertCount, ...]:
         return self._watcher.counts() if self._watcher else ()
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         """The state that a resumed run's recorder starts from."""
         return {
             "recent": [asdict(episode) for episode in self._recent],

@@ -195,7 +195,7 @@ class Cadence:
     def _budget(self) -> int:
         return self.config.budget.env_steps or _ANY_BUDGET
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         return {name: vars(self)[name] for name in _STATE}
 
     def restore(self, state: Mapping[str, Any], env_steps: int, changes: Collection[str]) -> None:

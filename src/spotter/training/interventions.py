@@ -92,7 +92,7 @@ class Interventions:
         self._changed[setting] = value
         return Action("change", why, setting, value)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         return {
             "firing": sorted(self._firing),
             "changed": self._changed,

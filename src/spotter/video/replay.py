@@ -25,6 +25,7 @@ from spotter.envs.backends.slices import EnvInstance
 from spotter.envs.base import Env
 from spotter.envs.make import EnvBuilder
 from spotter.envs.naming import action_names, chord
+from spotter.envs.wrapping import Start, Step
 from spotter.rundir.files import StorageError
 from spotter.types import UserError
 from spotter.video.encoder import Encoder
@@ -124,9 +125,7 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
         self._canvas: Canvas | None = None
         self.caption = Caption(0, "", 0.0, 0.0)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, object] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         start = self.env.reset(seed=seed, options=options)
         self.caption = Caption(0, "", 0.0, 0.0)
         self.shoot()
@@ -137,7 +136,7 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
         before = self.caption
         self.caption = Caption(before.step + 1, action, 0.0, before.score)
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> Step:
         obs, reward, terminated, truncated, info = self.env.step(action)
         now, paid = self.caption, float(reward)
         said = self._axes(action) if self._axes else now.action
