@@ -23,7 +23,7 @@ def pack(tree: object) -> tuple[object, Arrays]:
     return _pack(tree, "", arrays), arrays
 
 
-def unpack(data: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
+def unpack(data: object, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
     """What `pack` was given; arrays are copies."""
     if isinstance(data, list):
         return [unpack(item, arrays) for item in data]

@@ -182,7 +182,7 @@ class PPO:
         self.lr_factor = state["lr_factor"]
 
     def objective(
-        self, said: Evaluated[X], batch: Batch[X], now: Mapping[str, Any]
+        self, said: Evaluated[X], batch: Batch[X], now: Mapping[str, object]
     ) -> Objective[X]:
         """−E[min(r A, clip(r, 1 ± ε) A)] + c₁ E[½ (V − R)²] − c₂ E[H], r = π / π_old."""
         maths, config = self.learner.maths, self.config
@@ -306,5 +306,5 @@ class PPO:
             self.lr_factor = min(_LR_RANGE[1], self.lr_factor * _LR_STEP)
 
 
-def _too_far(terms: Mapping[str, Any], now: Mapping[str, Any]) -> Any:
+def _too_far(terms: Mapping[str, object], now: Mapping[str, Any]) -> object:
     return "target_kl" in now and terms["policy/approx_kl"] > _KL_SLACK * now["target_kl"]

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from spotter.bench.measure import STAGES, Ratio
 from spotter.bench.run import Findings
@@ -156,7 +156,7 @@ def rollout_length(findings: Findings) -> RolloutLength:
     )
 
 
-def as_data(address: str, findings: Findings) -> dict[str, Any]:
+def as_data(address: str, findings: Findings) -> dict[str, object]:
     """For programs; rates in env steps per second."""
     profile, limits, present = findings.profile, findings.limits, findings.present
     proposal = rollout_length(findings)

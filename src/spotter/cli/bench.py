@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -83,7 +83,7 @@ def _tell(text: str) -> None:
         print(f"\r\033[K{text}{' …' if text else ''}", end="", file=sys.stderr, flush=True)
 
 
-def _chosen(findings: "Findings", learning_too: bool) -> dict[str, Any] | None:
+def _chosen(findings: "Findings", learning_too: bool) -> dict[str, object] | None:
     best = (findings.learning if learning_too else None) or findings.free
     return dict(best.change.settings) if best else None
 

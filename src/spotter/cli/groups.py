@@ -94,11 +94,11 @@ def _usage(command: Any, ctx: object) -> list[str]:
     return pieces
 
 
-def _arguments(command: Any, ctx: Any) -> Iterable[Any]:
+def _arguments(command: Any, ctx: object) -> Iterable[Any]:
     return (param for param in command.get_params(ctx) if param.param_type_name == "argument")
 
 
-def _write_options(command: Any, ctx: Any, formatter: Any) -> None:
+def _write_options(command: Any, ctx: object, formatter: Any) -> None:
     arguments = [(param.metavar, _plain(param, ctx)) for param in _arguments(command, ctx)]
     options = [
         (param.get_help_record(ctx)[0], _plain(param, ctx))

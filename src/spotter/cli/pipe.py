@@ -41,7 +41,7 @@ def watch() -> None:
     sys.stderr = _watched(sys.stderr)
 
 
-def _watched(stream: TextIO | None) -> Any:
+def _watched(stream: TextIO | None) -> object:
     if not isinstance(stream, io.TextIOWrapper):
         return stream
     if os.name == "nt" and stream.isatty():

@@ -54,7 +54,7 @@ class RolloutSource(ABC):
     def state(self) -> dict[str, object]: ...
 
     @abstractmethod
-    def restore(self, state: Mapping[str, Any]) -> list[int]:
+    def restore(self, state: Mapping[str, object]) -> list[int]:
         """Returns the envs whose episodes had to restart."""
 
     @property
@@ -178,7 +178,7 @@ class Overlapped(RolloutSource):
     def _collector_state(self) -> dict[str, object]: ...
 
     @abstractmethod
-    def _restore_collector(self, state: Mapping[str, Any]) -> list[int]: ...
+    def _restore_collector(self, state: Mapping[str, object]) -> list[int]: ...
 
     @abstractmethod
     def _begin(self, policy: Policy, progress: Progress) -> None:
@@ -282,7 +282,7 @@ class InProcess(Overlapped):
 
     def _collector_state(self) -> dict[str, object]:
         self._ask("state")
-        state: dict[str, Any] = self._answer()
+        state: dict[str, object] = self._answer()
         return state
 
     def _restore_collector(self, state: Mapping[str, Any]) -> list[int]:

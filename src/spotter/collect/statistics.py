@@ -2,7 +2,7 @@
 
 import csv
 import io
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -75,10 +75,10 @@ def _by_component(name: str, values: Array) -> dict[str, float]:
     return {f"{name}/{i}": float(value) for i, value in enumerate(values)}
 
 
-def _array(x: Tensor | Arrays) -> npt.NDArray[Any]:
+def _array(x: Tensor | Arrays) -> Array:
     if isinstance(x, np.ndarray):
         return x
-    array: npt.NDArray[Any] = x.detach().cpu().numpy()
+    array: Array = x.detach().cpu().numpy()
     return array
 
 

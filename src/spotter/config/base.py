@@ -2,7 +2,7 @@
 
 import math
 import sys
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Final, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
@@ -16,7 +16,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     @classmethod
-    def from_data(cls, data: Any) -> Self:
+    def from_data(cls, data: object) -> Self:
         """Validate what was written in a file or on the command line, where only aliases count."""
         return cls.model_validate(_countable(data), by_alias=True, by_name=False)
 

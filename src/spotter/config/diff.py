@@ -14,7 +14,7 @@ def difference(before: Any, after: Any, path: str = "") -> dict[str, tuple[objec
     """Setting -> (before, after) over plain data; schedules and lists count as one value."""
     if not (_is_section(before) and _is_section(after)):
         return {} if before == after else {path: (before, after)}
-    changes: dict[str, tuple[Any, Any]] = {}
+    changes: dict[str, tuple[object, object]] = {}
     for key in dict.fromkeys((*before, *after)):
         inner = f"{path}.{key}" if path else str(key)
         changes |= difference(before.get(key), after.get(key), inner)

@@ -13,7 +13,7 @@ _NULLS: Final = ("null", "~", "Null", "NULL")
 _SCHEDULE_KEYS: Final = {info.alias or name for name, info in Schedule.model_fields.items()}
 
 
-def merge(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, Any]:
+def merge(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
     """Maps merge key by key; everything else, null, lists and schedules included, replaces."""
     merged = dict(base)
     for key, value in over.items():
@@ -64,7 +64,7 @@ def parse(overrides: Sequence[Override] | Mapping[str, object], place: str = COM
     return pairs
 
 
-def written(pairs: Pairs) -> dict[str, Any]:
+def written(pairs: Pairs) -> dict[str, object]:
     """The settings that some edits write, and no others."""
     found: dict[str, Any] = {}
     for path, value in pairs:

@@ -102,7 +102,7 @@ def plain(node: object) -> Any:
     return node
 
 
-def parse(text: str, name: str, lines: bool = True) -> Any:
+def parse(text: str, name: str, lines: bool = True) -> object:
     """YAML 1.2 with line numbers; a syntax error is one sentence.
 
     So is a text that would take minutes or gigabytes to read: a stranger may have written it.

@@ -130,7 +130,7 @@ class Network:
         x: npt.NDArray[Any],
         mask: npt.NDArray[np.bool_] | None,
         noise: heads.Noise | None,
-    ) -> npt.NDArray[Any]:
+    ) -> Array:
         """Actions with that noise; the likeliest ones without.
 
         Nothing else is computed here: log-probabilities and values of a whole rollout are computed
@@ -144,7 +144,7 @@ class Network:
     def evaluate(
         self,
         x: npt.NDArray[Any],
-        action: npt.NDArray[Any],
+        action: Array,
         mask: npt.NDArray[np.bool_] | None,
     ) -> Evaluated[Floats]:
         self._latest = x
@@ -275,7 +275,7 @@ def _encode(leaf: Leaf, encoder: nn.Module, norm: nn.Module | None) -> Callable[
 
 
 def _with_torch(encoder: nn.Module) -> Callable[[Array], Array]:
-    def encode(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def encode(x: Array) -> Array:
         encoded: Array = encoder(torch.from_numpy(x)).numpy()
         return encoded
 
@@ -285,7 +285,7 @@ def _with_torch(encoder: nn.Module) -> Callable[[Array], Array]:
 def _running(norm: RunningNorm) -> Callable[[Array], Array]:
     mean, var, clip = norm.mean.numpy(), norm.var.numpy(), norm.CLIP
 
-    def encode(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def encode(x: Array) -> npt.NDArray[Any]:
         scaled: Array = ((x - mean) / np.sqrt(var + 1e-8)).clip(-clip, clip)
         return scaled
 

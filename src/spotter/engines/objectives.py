@@ -16,6 +16,7 @@ from spotter.engines.losses import objective as objective
 from spotter.engines.losses import policy_gradient as policy_gradient
 from spotter.engines.plain import Floats
 from spotter.engines.plain import mean as mean
+from spotter.types import Array
 
 Bools = npt.NDArray[np.bool_]
 
@@ -69,7 +70,7 @@ def moments(**values: npt.NDArray[Any]) -> dict[str, float]:
     return found
 
 
-def _squares(x: npt.NDArray[Any]) -> float:
+def _squares(x: Array) -> float:
     flat = x.reshape(-1)
     return float(np.dot(flat, flat))
 

@@ -111,7 +111,7 @@ class Optimizer:
             else:
                 setattr(self.rule, name, state[name])
 
-    def gradient_norms(self) -> dict[str, Any]:
+    def gradient_norms(self) -> dict[str, object]:
         """Norms of the last step's (clipped) gradients by part of the network."""
         if self.gradient.device.type == "cpu":
             gradient = self.gradient.numpy()

@@ -51,7 +51,7 @@ def _settings(env: EnvConfig) -> dict[str, object]:
     return {name: v for name, v in game.items() if name not in own} | _plain(resolve(env))
 
 
-def _plain(settings: Any) -> dict[str, Any]:
+def _plain(settings: Any) -> dict[str, object]:
     """A model, a dataclass or a map as JSON would hold it."""
     if isinstance(settings, BaseModel):
         settings = settings.model_dump(mode="json", by_alias=True)

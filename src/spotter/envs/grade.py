@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from spotter import packing
 from spotter.envs.backends.local import LocalVector
@@ -136,7 +135,7 @@ def _equal(a: list[Array], b: list[Array]) -> bool:
     return all(x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))
 
 
-def _action(vector: LocalVector, draw: np.random.Generator) -> npt.NDArray[Any]:
+def _action(vector: LocalVector, draw: np.random.Generator) -> Array:
     mask = vector.buffers.mask
     return random_action(vector.spaces.action, draw, None if mask is None else mask[0])[None]
 

@@ -134,7 +134,7 @@ def _reader(names: tuple[str, ...]) -> Callable[[object], tuple[object, ...]]:
     return attrgetter(*names)
 
 
-def _read(item: object, names: tuple[str, ...]) -> dict[str, Any]:
+def _read(item: object, names: tuple[str, ...]) -> dict[str, object]:
     """Those of the attributes that are there."""
     if len(names) > 1:
         with contextlib.suppress(AttributeError):
@@ -177,7 +177,7 @@ def _leaves(value: Any, most: int) -> int:
     return count
 
 
-def _is_constant(value: Any, known: tuple[Any, int] | None) -> bool:
+def _is_constant(value: object, known: tuple[Any, int] | None) -> bool:
     return known is not None and known[0] is value and known[1] == len(value)
 
 
@@ -188,12 +188,12 @@ class _Copier:
         self._memo: dict[int, object] = {}
         self._left = 0
 
-    def copy(self, value: object) -> Any:
+    def copy(self, value: object) -> object:
         """A copy, or `_NOT_PLAIN` if anything in it is not."""
         self._left = _LARGEST
         return self._copy(value, 0)
 
-    def _copy(self, value: Any, depth: int) -> Any:
+    def _copy(self, value: Any, depth: int) -> object:
         kind = type(value)
         if kind in _ATOMS:
             return value

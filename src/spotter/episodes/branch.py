@@ -15,7 +15,7 @@ from spotter.rundir.run import Run
 from spotter.types import UserError
 
 
-def branch(folder: str, step: int, action: Any = None, **how: Any) -> Trace:
+def branch(folder: str, step: int, action: object = None, **how: Any) -> Trace:
     """The episode in `folder` up to `step`, then `action` if given; `how` goes to `capture`."""
     before = load(Path(folder))
     meta = before.meta

@@ -67,7 +67,7 @@ def capture(
     most_steps: int = MOST_STEPS,
     untrained: bool = False,
     on_step: Callable[[int], bool] | None = None,
-    first_actions: Sequence[Any] = (),
+    first_actions: Sequence[object] = (),
     pictures: bool = True,
 ) -> Trace:
     """Play one episode and keep all of it.
@@ -235,7 +235,7 @@ class _Episode:
         self.final_value = self._value(stage.buffers.obs)
         return "cut" if len(self._rows) >= most_steps else "stopped"
 
-    def _described(self, action: Any) -> Array:
+    def _described(self, action: object) -> Array:
         spec, mask = self.stage.vector.spaces.action, self.stage.buffers.mask
         reported = np.asarray(action, spec.dtype)
         offered = f"{spec.kind} {list(spec.nvec or spec.shape)}"

@@ -1,7 +1,7 @@
 """A trace as rows for a CSV file."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from spotter.episodes.format import Array, Trace
 from spotter.episodes.labels import action_label, choices
@@ -9,7 +9,7 @@ from spotter.episodes.labels import action_label, choices
 _MOST_NUMBERS: Final = 32  # of an observation leaf; images stay out
 
 
-def table(trace: Trace, more: Mapping[str, Array] | None = None) -> list[list[Any]]:
+def table(trace: Trace, more: Mapping[str, Array] | None = None) -> list[list[object]]:
     """Rows for a CSV file, the header first; `more` are further columns [T].
 
     Images and long vectors stay out. What `advantages.judged` found goes in as

@@ -127,13 +127,13 @@ class _Witness(gym.Wrapper[Any, Any, Any, Any]):
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, object] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[object, dict[str, object]]:
         start = self.env.reset(seed=seed, options=options)
         if seed is not None:  # the episode after it is not used
             self.first_picture = self.screen.picture()
         return start
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: object) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         step = self.env.step(action)
         self.info = _numbers(step[4])
         self.picture = self.screen.picture()

@@ -40,7 +40,7 @@ class WorkerError(RuntimeError):
 @dataclass
 class _Job:
     future: "Future[Any]"
-    report: Callable[[Any], None] | None
+    report: Callable[[object], None] | None
     pipe: Connection | None
 
 

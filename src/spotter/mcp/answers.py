@@ -71,7 +71,7 @@ def as_text(data: Mapping[str, object]) -> str:
 
 def fitted(
     data: dict[str, object], cuttable: Mapping[str, Keep], hint: str, limit: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The data with its lists shortened until it fits, and with `cut` to say so."""
     if tokens(as_text(data)) <= limit:
         return data
@@ -108,13 +108,13 @@ def _clipped(data: Mapping[str, object], hint: str, limit: int) -> dict[str, obj
     return {"beginning": text, "cut": f"the rest of this answer; {hint or 'ask for less'}"}
 
 
-def _at(data: object, name: str) -> Any:
+def _at(data: object, name: str) -> object:
     for key in name.split("."):
         data = data.get(key) if isinstance(data, Mapping) else None
     return data
 
 
-def _with(data: dict[str, Any], name: str, value: Any) -> dict[str, object]:
+def _with(data: dict[str, Any], name: str, value: object) -> dict[str, object]:
     head, dot, rest = name.partition(".")
     return {**data, head: _with(data[head], rest, value) if dot else value}
 

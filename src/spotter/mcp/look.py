@@ -88,7 +88,7 @@ class Look:
         for one in known:
             if match.lower() in one.name.lower() and (full or match or one.origin != "default"):
                 origin = "overrides" if one.origin == COMMAND_LINE else one.origin
-                row: dict[str, Any] = {"name": one.name, "value": one.value, "from": origin}
+                row: dict[str, object] = {"name": one.name, "value": one.value, "from": origin}
                 if match:
                     row |= {"about": one.about, "choices": list(one.choices)}
                 rows.append({key: each for key, each in row.items() if each})

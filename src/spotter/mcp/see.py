@@ -267,7 +267,7 @@ def checkpoint_name(text: str) -> str:
     return text
 
 
-def _components(history: "History", names: Sequence[str]) -> dict[str, Any]:
+def _components(history: "History", names: Sequence[str]) -> dict[str, object]:
     """Mean and spread of each component of an action; empty where it is one choice or number."""
     means = sorted((key for key in history.keys if key.startswith("action/mean/")), key=len)
     found = [
@@ -307,7 +307,7 @@ def _head(trace: "Trace") -> dict[str, object]:
     return {key: each for key, each in data.items() if each not in (None, "", ())}
 
 
-def _table(trace: "Trace", found: "Judged", asked: range, budget: int) -> dict[str, Any]:
+def _table(trace: "Trace", found: "Judged", asked: range, budget: int) -> dict[str, object]:
     """All steps that were asked for, or the first, the last and what stands out between."""
     from spotter.episodes.advantages import notable
 
@@ -329,7 +329,7 @@ def _table(trace: "Trace", found: "Judged", asked: range, budget: int) -> dict[s
     return data
 
 
-def _row(trace: "Trace", found: "Judged", step: int, why: str) -> list[Any]:
+def _row(trace: "Trace", found: "Judged", step: int, why: str) -> list[object]:
     import math
 
     from spotter.episodes.labels import action_label

@@ -280,7 +280,7 @@ def _drawn(id: str, curves: Mapping[str, Curve], points: int) -> dict[str, objec
         seen = trend(x, y)
         shown = downsample(x, y, points)
         pairs = [[int(a), b] for a, b in zip(*(side.tolist() for side in shown), strict=True)]
-        row: dict[str, Any] = {"name": key, "trend": asdict(seen) if seen else None}
+        row: dict[str, object] = {"name": key, "trend": asdict(seen) if seen else None}
         left_out = len(x) - len(pairs)
         if left_out:
             row["left_out"] = f"{left_out} of {len(x)} points; every stretch keeps its extremes"

@@ -186,7 +186,7 @@ def _games(views: Sequence[RunView]) -> bool:
     return len({_game(one.config) for one in views}) > 1
 
 
-def _game(config: Mapping[str, Any]) -> str:
+def _game(config: Mapping[str, object]) -> str:
     written = config.get("env")
     env = written if isinstance(written, Mapping) else {}
     skipped = ("protocol", *NOT_THE_GAME)

@@ -234,7 +234,7 @@ class Search:
     def _restart(self) -> None:
         self.curve = Curve(np.empty(0), np.empty(0))
         """Its finite points."""
-        self.last_row: dict[str, Any] = {}
+        self.last_row: dict[str, object] = {}
         self.names: dict[str, None] = {}
         """In their order; one that was written in a few short rows only may be missed."""
 

@@ -5,7 +5,7 @@ A sink writes numbers somewhere else: a file, a screen, a tracker. The recorder 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from spotter.config import RunConfig
 from spotter.diagnose.alerts import Alert, AlertCount
@@ -45,7 +45,7 @@ class Row:
     metrics: Mapping[str, float]
     alerts: tuple[Alert, ...] = ()
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, object]:
         """As it stands in metrics.jsonl."""
         places = (self.update, self.env_steps, self.vector_steps)
         axes = dict(zip(self.AXES, places, strict=True))

@@ -133,7 +133,7 @@ class _Table:
         """Frames of the present step still to be shown, and when."""
         self._number = 0
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> dict[str, object]:
         """Until the next order, which is returned; without one the game stands still."""
         self._begin()
         while True:

@@ -107,7 +107,7 @@ def _choices(meta: Meta, width: int) -> Sequence[str]:
     return names if len(names) == width else [str(i) for i in range(width)]
 
 
-def actions(trace: Trace) -> dict[str, Any]:
+def actions(trace: Trace) -> dict[str, object]:
     """What was done: words once, and for each step which of them; and what is marked as picked."""
     labels = [action_label(trace, step) for step in range(trace.meta.length)]
     places = {label: place for place, label in enumerate(dict.fromkeys(labels))}

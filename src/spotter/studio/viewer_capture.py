@@ -8,7 +8,7 @@ from spotter.types import UserError
 _REPORT_EVERY: Final = 50  # steps
 
 
-def capture(report: Callable[[Any], bool] | None = None, **how: Any) -> str:
+def capture(report: Callable[[object], bool] | None = None, **how: Any) -> str:
     """`spotter.episodes.capture.capture_to_disk`; the folder of the new episode."""
     from spotter.episodes.capture import capture_to_disk
 

@@ -3,7 +3,7 @@
 import base64
 import math
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +52,7 @@ def _where(trace: Trace, path: str) -> str:
     return f", {path}" if len(trace.observations) > 1 else ""
 
 
-def _seen(trace: Trace, path: str, step: int) -> npt.NDArray[Any]:
+def _seen(trace: Trace, path: str, step: int) -> Array:
     return np.asarray(trace.columns[f"obs/{path}"][step])
 
 

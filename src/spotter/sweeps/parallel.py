@@ -9,7 +9,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -61,7 +60,7 @@ def words(edits: Sequence[Override]) -> list[str]:
     return [f"{'.'.join(path)}={flow(_plain(value))}" for path, value in parse(edits)]
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """Numbers of NumPy and models of ours as what YAML knows."""
     if isinstance(value, BaseModel):
         return _plain(value.model_dump(by_alias=True, exclude_unset=True))

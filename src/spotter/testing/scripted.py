@@ -122,7 +122,7 @@ class Scripted(gym.Env[Any, int]):
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, object] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[object, dict[str, object]]:
         super().reset(seed=seed)
         episode = 0 if seed is not None else self.now.episode + 1
         self._now = (self.now.seed if seed is None else seed, episode, 0, -1)
@@ -178,7 +178,7 @@ class Faulty(Scripted):
         obs, reward = self._spoilt(obs, reward)
         return obs, reward, terminated, truncated, info
 
-    def _spoilt(self, obs: Any, reward: float) -> tuple[object, float]:
+    def _spoilt(self, obs: object, reward: float) -> tuple[object, float]:
         now = self.now
         is_seed = self.bad_seed in (None, now.seed)
         if not is_seed or (now.episode, now.step) != (self.bad_episode, self.bad_step):

@@ -198,7 +198,9 @@ class Cadence:
     def state(self) -> dict[str, object]:
         return {name: vars(self)[name] for name in _STATE}
 
-    def restore(self, state: Mapping[str, Any], env_steps: int, changes: Collection[str]) -> None:
+    def restore(
+        self, state: Mapping[str, object], env_steps: int, changes: Collection[str]
+    ) -> None:
         """Restore `state()`, with the settings that a resume changed."""
         for name in _STATE:
             setattr(self, name, state[name])

@@ -371,7 +371,7 @@ def _spaces(state: dict[str, Any]) -> Spaces:
     return Spaces(leaves, ActionSpec(**_tuples(state["action"])), env)
 
 
-def _card(state: dict[str, Any]) -> dict[str, Any]:
+def _card(state: dict[str, Any]) -> dict[str, object]:
     """What the game was; empty in older checkpoints."""
     card = dict(state.get("game", {}))
     for key, kind in {"fingerprint": str, "protocol": str, "facts": dict, "actions": list}.items():

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Final
+from typing import Final
 
 from torch import Tensor
 
@@ -74,7 +74,7 @@ class Candidate:
             "solved": self.is_solved,
         }
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """What run.json says about the weights that are kept."""
         ranked, test = self.interval, self.test
         return {

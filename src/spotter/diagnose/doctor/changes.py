@@ -54,7 +54,7 @@ def scaled(case: Case, path: str, factor: float) -> str:
     return to(path, _scaled(_at(case.settings, path), factor))
 
 
-def _at(settings: Mapping[str, object], path: str) -> Any:
+def _at(settings: Mapping[str, object], path: str) -> object:
     return tree.value_at(settings, tuple(path.split(".")))
 
 

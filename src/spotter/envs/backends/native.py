@@ -113,7 +113,7 @@ class NativeVector:
         self._score[rows] = self._length[rows] = 0
         self._frame[rows] = info["episode_frame_number"]
 
-    def step(self, action: npt.NDArray[Any], active: Bools | None = None) -> list[Episode]:
+    def step(self, action: Array, active: Bools | None = None) -> list[Episode]:
         if active is not None and not active.all():
             raise UserError(
                 "env.backend: native steps all envs together, but this algorithm lets envs "
@@ -123,7 +123,7 @@ class NativeVector:
             self.send(half, action[rows])
         return [episode for half in range(self.halves) for episode in self.recv(half)]
 
-    def send(self, half: int, action: npt.NDArray[Any]) -> None:
+    def send(self, half: int, action: Array) -> None:
         """Let a group play on; its rows of the buffers keep their values until `recv`."""
         rows = self.rows[half]
         self.buffers.action[rows] = action
@@ -205,7 +205,7 @@ def _space(config: atari.Config) -> gs.Box[Any]:
     return gs.Box(0, 255, (channels, *atari.picture_size(config)), np.uint8)
 
 
-def _as_shown(leaf: Array, config: atari.Config) -> npt.NDArray[Any]:
+def _as_shown(leaf: Array, config: atari.Config) -> Array:
     """A view of [envs, channels, …] in ale-py's order, which has colours last."""
     if config.grey:
         return leaf

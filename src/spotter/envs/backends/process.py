@@ -112,7 +112,7 @@ class ProcessVector(SliceVector):
         self._active[...] = True if active is None else active
         return [episode for reply in self._ask_all("step") for episode in reply or ()]
 
-    def _ask(self, command: Command, arguments: Sequence[object]) -> list[Any]:
+    def _ask(self, command: Command, arguments: Sequence[object]) -> list[object]:
         replies = self._ask_all(command, arguments)
         self.buffers.lost[:] = self._any_lost = False
         return replies
@@ -140,7 +140,7 @@ class ProcessVector(SliceVector):
         with contextlib.suppress(OSError):
             self._pipes[index].send((command, argument))
 
-    def _receive(self, index: int) -> Any:
+    def _receive(self, index: int) -> object:
         self._waiting_for = index
         try:
             kind, value, events = self._pipes[index].recv()

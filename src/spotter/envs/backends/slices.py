@@ -279,7 +279,7 @@ class Slice:
         self._show_start(row, instance, obs, info)
 
     def _show_start(
-        self, row: int, instance: EnvInstance, obs: Any, info: Mapping[str, object]
+        self, row: int, instance: EnvInstance, obs: object, info: Mapping[str, object]
     ) -> None:
         instance.obs_codec.write(obs, self.buffers.obs, row)
         instance.meter.take(self.buffers.signals_start[row])

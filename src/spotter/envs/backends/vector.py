@@ -10,10 +10,9 @@ begins a new one. `tests/conformance` proves it for any back-end.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from spotter.envs.backends.layout import Layout, assemble
 from spotter.envs.backends.logbook import Event, Logbook
@@ -42,7 +41,7 @@ class VectorEnv(Protocol):
     def reset(self, seeds: Sequence[int]) -> Buffers:
         """Start every env with its own seed."""
 
-    def step(self, action: npt.NDArray[Any], active: Bools | None = None) -> list[Episode]:
+    def step(self, action: Array, active: Bools | None = None) -> list[Episode]:
         """Step every active env into `buffers`; returns the episodes that ended."""
 
     def replay_logs(self) -> list[ReplayLog]:
@@ -67,7 +66,7 @@ class InTurns(VectorEnv, Protocol):
     rows: Sequence[slice]
     """The envs of each group."""
 
-    def send(self, half: int, action: npt.NDArray[Any]) -> None:
+    def send(self, half: int, action: Array) -> None:
         """Let a group play on; its rows of the buffers keep their values until `recv`."""
 
     def recv(self, half: int) -> list[Episode]:
@@ -108,7 +107,7 @@ class SliceVector(ABC):
         self._ask("reset", [seeds[start:stop] for start, stop in self._bounds])
         return self.buffers
 
-    def step(self, action: npt.NDArray[Any], active: Bools | None = None) -> list[Episode]:
+    def step(self, action: Array, active: Bools | None = None) -> list[Episode]:
         self.buffers.action[...] = action
         self._logbook.note(self.buffers.action, active)
         return self._step(active)
@@ -135,7 +134,7 @@ class SliceVector(ABC):
             raise report(too_many, self._restarts)
 
     @abstractmethod
-    def _ask(self, command: Command, arguments: Sequence[object]) -> list[Any]:
+    def _ask(self, command: Command, arguments: Sequence[object]) -> list[object]:
         """Have every slice obey (`Slice.serve`), with its argument; returns their replies."""
 
     @abstractmethod

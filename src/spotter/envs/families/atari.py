@@ -211,7 +211,7 @@ class Atari(gym.Env[Array, Any]):
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, object] | None = None
-    ) -> tuple[Array, dict[str, Any]]:
+    ) -> tuple[Array, dict[str, object]]:
         super().reset(seed=seed)
         ale = self.ale
         if seed is not None:
@@ -280,7 +280,7 @@ class Atari(gym.Env[Array, Any]):
     def render(self) -> Any:
         return self.ale.getScreenRGB()
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self) -> dict[str, object]:
         self._lives = self.ale.lives()
         info: dict[str, object] = {"lives": self._lives}
         return info if self._mask is None else {**info, "action_mask": self._mask}

@@ -247,7 +247,7 @@ class Doom(gym.Env[Observation, Any]):
         self._stack[:] = self._picture(self._screen)
         return self._observation(values), self._info(values)
 
-    def step(self, action: Any) -> Step:
+    def step(self, action: object) -> Step:
         tics = self._skip
         if self._limit:
             tics = min(tics, self._limit - self._tics)

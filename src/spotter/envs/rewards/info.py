@@ -34,11 +34,11 @@ class Info:
         self._previous = 0.0
         self._is_proven = False
 
-    def start(self, obs: Any, info: Mapping[str, object]) -> float:
+    def start(self, obs: object, info: Mapping[str, object]) -> float:
         self._previous = self._number(info) or 0.0
         return 0.0
 
-    def step(self, obs: Any, action: Any, reward: float, info: Mapping[str, object]) -> float:
+    def step(self, obs: object, action: Any, reward: float, info: Mapping[str, object]) -> float:
         value = self._number(info)
         if value is None:
             if not self._is_proven:

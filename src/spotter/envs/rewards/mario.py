@@ -61,11 +61,11 @@ class Change:
         self._keys, self._worth = keys, worth
         self._before: float | None = None
 
-    def start(self, obs: Any, info: Mapping[str, object]) -> float:
+    def start(self, obs: object, info: Mapping[str, object]) -> float:
         self._before = number(info, self._keys) if self._keys[0] in info else None
         return 0.0
 
-    def step(self, obs: Any, action: Any, reward: float, info: Mapping[str, object]) -> float:
+    def step(self, obs: object, action: object, reward: float, info: Mapping[str, object]) -> float:
         before, self._before = self._before, number(info, self._keys)
         return 0.0 if before is None else self._worth(self._before - before)
 
@@ -88,7 +88,7 @@ class Clock(Change):
         fell, self._fell = self._fell, change < 0
         return -1.0 if change == -1 and not fell else 0.0
 
-    def start(self, obs: Any, info: Mapping[str, object]) -> float:
+    def start(self, obs: object, info: Mapping[str, object]) -> float:
         self._fell = False
         return super().start(obs, info)
 
@@ -102,14 +102,14 @@ class Progress:
         self._best = 0.0
         self._full_clock = 0.0
 
-    def start(self, obs: Any, info: Mapping[str, object]) -> float:
+    def start(self, obs: object, info: Mapping[str, object]) -> float:
         self._x = None
         self._full_clock = 0.0
         if self._keys[0] in info:
             self._arrive(info)
         return 0.0
 
-    def step(self, obs: Any, action: Any, reward: float, info: Mapping[str, object]) -> float:
+    def step(self, obs: object, action: Any, reward: float, info: Mapping[str, object]) -> float:
         before, best = self._x, self._best
         x = number(info, self._keys)
         if before is None or abs(x - before) > self._jump:

@@ -55,7 +55,7 @@ class OwnState:
     def start(self, obs: Any, info: Mapping[str, object]) -> float:
         return float(obs - self._first)
 
-    def step(self, obs: Any, action: Any, reward: float, info: Mapping[str, object]) -> float:
+    def step(self, obs: Any, action: object, reward: float, info: Mapping[str, object]) -> float:
         return float(obs - self._first)
 
 
@@ -79,10 +79,10 @@ class Grid:
         self._last = np.array(bins) - 1
         self._place_values = np.cumprod([1, *bins[:-1]], dtype=np.int64)
 
-    def start(self, obs: Any, info: Mapping[str, object]) -> float:
+    def start(self, obs: object, info: Mapping[str, object]) -> float:
         return self._cell(obs)
 
-    def step(self, obs: Any, action: Any, reward: float, info: Mapping[str, object]) -> float:
+    def step(self, obs: Any, action: object, reward: float, info: Mapping[str, object]) -> float:
         return self._cell(obs)
 
     def _cell(self, obs: Any) -> float:

@@ -54,7 +54,7 @@ class ActionMask(gym.Wrapper[Any, Any, Any, Any]):
         obs, info = self.env.reset(seed=seed, options=options)
         return obs, self._masked(info)
 
-    def step(self, action: Any) -> Step:
+    def step(self, action: object) -> Step:
         obs, reward, terminated, truncated, info = self.env.step(action)
         return obs, float(reward), terminated, truncated, self._masked(info)
 

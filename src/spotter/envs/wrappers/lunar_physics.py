@@ -90,7 +90,7 @@ class LunarPhysics(SeededWrapper):
         obs, info = self.env.reset(seed=seed, options=options)
         return obs, {**info, "physics": dict(self._physics)}
 
-    def step(self, action: Any) -> Step:
+    def step(self, action: object) -> Step:
         self._set_power(self._power)
         try:
             obs, reward, terminated, truncated, info = self.env.step(action)

@@ -36,7 +36,7 @@ class ObservationNoise(SeededWrapper):
         obs, info = super().reset(seed=seed, options=options)
         return self._noisy(obs), info
 
-    def step(self, action: Any) -> Step:
+    def step(self, action: object) -> Step:
         obs, reward, terminated, truncated, info = self.env.step(action)
         return self._noisy(obs), float(reward), terminated, truncated, info
 

@@ -5,7 +5,7 @@ episode is always the chosen one: `reset` forgets.
 """
 
 from copy import copy
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -35,7 +35,7 @@ class StickyActions(SeededWrapper):
         self._previous = None
         return super().reset(seed=seed, options=options)
 
-    def step(self, action: Any) -> Step:
+    def step(self, action: object) -> Step:
         if self._previous is not None and self.draw.random() < self._probability:
             action = self._previous
         self._previous = copy(action)  # actions may be arrays that the caller reuses

@@ -1,7 +1,7 @@
 """The settings of a run that are not the usual ones, and who set them."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from spotter.config.diff import difference
 from spotter.config.dump import flow
@@ -73,7 +73,7 @@ def _shown(facts: Facts, value: object) -> str:
     return facts.discreet.said(flow(value), _LONG)
 
 
-def _leaves(data: Mapping[str, object], path: str = "") -> Iterator[tuple[str, Any]]:
+def _leaves(data: Mapping[str, object], path: str = "") -> Iterator[tuple[str, object]]:
     """Every setting by its dotted name; a schedule is one."""
     for key, value in data.items():
         name = f"{path}{key}"

@@ -43,7 +43,7 @@ class Recipe:
     notes: tuple[str, ...]
 
 
-def recipe(info: Mapping[str, object], config: Mapping[str, Any], changed: bool) -> Recipe:
+def recipe(info: Mapping[str, object], config: Mapping[str, object], changed: bool) -> Recipe:
     """The shortest command that resolves to the saved config, else a few lines of Python."""
     notes = list(_notes(info, changed))
     for address in dict.fromkeys(_addresses(info)):
@@ -67,7 +67,7 @@ def _addresses(info: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _overrides(
-    address: str, info: Mapping[str, object], config: Mapping[str, Any]
+    address: str, info: Mapping[str, object], config: Mapping[str, object]
 ) -> tuple[tuple[Change, ...], list[str]] | None:
     """What must be added to an address to get this config; None if that cannot be said."""
     try:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 from nicegui import app as pages
@@ -42,7 +42,7 @@ class _Page:
 
     def __init__(self, context: Context, run: Run, now: Now) -> None:
         self._context, self._run, self._now = context, run, now
-        self._shown: tuple[Any, ...] = ()
+        self._shown: tuple[object, ...] = ()
         self._log: ui.label | None = None
         self._notice = ui.element("div").classes("w-full")
         self._head = Head(context, now, self._do, self.refresh)

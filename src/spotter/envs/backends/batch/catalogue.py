@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.error import Error
@@ -60,7 +60,7 @@ def is_cheap(env: EnvConfig) -> bool:
     return spec is not None and spec.entry_point != _LANDER
 
 
-def make_world(env: EnvConfig, game: Any, buffers: Buffers) -> World:
+def make_world(env: EnvConfig, game: object, buffers: Buffers) -> World:
     """The world of an environment that can be batched; `game` is one bare instance of it."""
     spec = _spec(env)
     assert spec is not None and isinstance(spec.entry_point, str)
@@ -94,7 +94,7 @@ def _against_settings(entry_point: str, settings: Mapping[str, object]) -> str:
     return ""
 
 
-def _numbers(value: Any) -> Iterator[float]:
+def _numbers(value: object) -> Iterator[float]:
     if isinstance(value, int | float):
         yield value
     elif isinstance(value, list | tuple):

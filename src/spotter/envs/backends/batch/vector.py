@@ -217,7 +217,7 @@ class BatchVector:
 
     def _snapshot(self, row: int) -> dict[str, object]:
         """As `Copy.snapshot`, so that envs of every back-end can resume from here."""
-        state: list[dict[str, Any]] = [
+        state: list[dict[str, object]] = [
             {"class": name, "values": {}, "streams": {}} for name in self._stack
         ]
         stream = self._world.stream(row).bit_generator.state

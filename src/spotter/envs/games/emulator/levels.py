@@ -47,7 +47,7 @@ def _when_the_clock_runs(emulator: Any, data: Any, nothing: object) -> bytes:
     return bytes(emulator.get_state())
 
 
-def _frame(emulator: Any, data: Any, pressed: Any) -> None:
+def _frame(emulator: Any, data: Any, pressed: object) -> None:
     emulator.set_button_mask(pressed, 0)
     emulator.step()
     data.update_ram()
