@@ -19,5 +19,5 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         from spotter import api
 
-        return getattr(api, name)
+        return vars(api)[name]
     raise AttributeError(f"module 'spotter' has no attribute '{name}'")

@@ -7,7 +7,7 @@ config = spotter.resolve("CartPole-v1:ppo", budget={"env_steps": 50_000}).config
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from spotter.charts.figure import METRIC, check_file, figure, save
 from spotter.config import Resolved, RunConfig, changed
@@ -33,6 +33,9 @@ from spotter.training.run import Result
 from spotter.training.run import train as _train
 from spotter.types import UserError
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 Address = str | Env | Callable[..., Env]
 """A recipe or environment by name; or an environment's class, a function that makes it, or one."""
 
@@ -41,7 +44,7 @@ _TRAIN: Final = "spotter.train()"
 _MAKE_ENV: Final = "spotter.make_env()"
 
 
-def resolve(address: Address, *overrides: str, **settings: Any) -> Resolved:
+def resolve(address: Address, *overrides: str, **settings: object) -> Resolved:
     """The config of a recipe or environment; overrides as on the command line or as keywords."""
     return _resolve(_named(address), [*overrides, settings], place="spotter.resolve()")
 
@@ -157,7 +160,7 @@ def resume(
     quiet: bool = False,
     why: str = "",
     trust: bool = False,
-    **settings: Any,
+    **settings: object,
 ) -> Result:
     """Resume a run, with other settings if given; `trust` as for `load`."""
     with trusting(trust):
@@ -183,7 +186,7 @@ def make_env(
     *overrides: str,
     render_mode: str | None = None,
     trust: bool = False,
-    **settings: Any,
+    **settings: object,
 ) -> Env:
     """The environment in which a run is scored, as one Gymnasium environment for your own loop.
 
@@ -226,7 +229,7 @@ def runs() -> Any:
 
 def plot(
     *runs: str | Run | Result | GroupResult, metric: str = METRIC, out: str | Path | None = None
-) -> Any:
+) -> "Figure":
     """A metric of runs over env steps as a matplotlib Figure: seeds together, with intervals.
 
     Runs by name, groups by name, or results; `out` writes a .png, .svg or .pdf file as well.

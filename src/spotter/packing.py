@@ -17,13 +17,13 @@ import numpy.typing as npt
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def pack(tree: Any) -> tuple[Any, Arrays]:
+def pack(tree: object) -> tuple[object, Arrays]:
     """JSON-able data and the arrays it refers to."""
     arrays: Arrays = {}
     return _pack(tree, "", arrays), arrays
 
 
-def unpack(data: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
+def unpack(data: object, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
     """What `pack` was given; arrays are copies."""
     if isinstance(data, list):
         return [unpack(item, arrays) for item in data]
@@ -35,7 +35,7 @@ def unpack(data: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
     return _TAGS[tag](data, arrays)
 
 
-def _pack(value: Any, path: str, arrays: Arrays) -> Any:
+def _pack(value: object, path: str, arrays: Arrays) -> object:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, np.ndarray):
@@ -53,7 +53,7 @@ def _pack(value: Any, path: str, arrays: Arrays) -> Any:
     raise TypeError(f"{path or 'value'} is a {type(value).__name__}, which cannot be saved")
 
 
-def _pack_array(value: npt.NDArray[Any], path: str, arrays: Arrays) -> Any:
+def _pack_array(value: npt.NDArray[Any], path: str, arrays: Arrays) -> object:
     if value.dtype.kind in "SU":
         words = np.char.decode(value, "latin-1") if value.dtype.kind == "S" else value
         return {"$words": value.dtype.str, "items": words.tolist()}
@@ -64,7 +64,7 @@ def _pack_array(value: npt.NDArray[Any], path: str, arrays: Arrays) -> Any:
     return {"$array": name, "shape": list(value.shape)}
 
 
-def _pack_plain(value: float | str) -> Any:
+def _pack_plain(value: float | str) -> object:
     """Readers of our JSON take the word `nan` for the number, so such text is marked."""
     if isinstance(value, float) and not math.isfinite(value):
         return {"$float": f"={value}"}
@@ -73,7 +73,7 @@ def _pack_plain(value: float | str) -> Any:
     return value
 
 
-def _pack_map(value: Mapping[Any, Any], path: str, arrays: Arrays) -> Any:
+def _pack_map(value: Mapping[object, object], path: str, arrays: Arrays) -> object:
     if all(isinstance(key, str) and not key.startswith("$") for key in value):
         return {key: _pack(inner, f"{path}/{key}", arrays) for key, inner in value.items()}
     pairs = enumerate(value.items())
@@ -85,7 +85,7 @@ def _pack_map(value: Mapping[Any, Any], path: str, arrays: Arrays) -> Any:
     }
 
 
-def _pack_items(value: Any, path: str, arrays: Arrays) -> Any:
+def _pack_items(value: Any, path: str, arrays: Arrays) -> object:
     ordered = sorted(value) if isinstance(value, set | frozenset) else value
     items = [_pack(item, f"{path}/{i}", arrays) for i, item in enumerate(ordered)]
     if isinstance(value, list):

@@ -99,7 +99,7 @@ def _defines(file: str | None, name: str) -> bool:
 def offers(kind: str, name: str, attribute: str) -> bool:
     """Whether a plug-in defines a class of that name; a built-in one is looked at, not imported."""
     if name not in _built_in(kind):
-        return exists(kind, name) and hasattr(load(kind, name), attribute)
+        return exists(kind, name) and attribute in vars(load(kind, name))
     spec = importlib.util.find_spec(f"{KINDS[kind].package}.{name}")
     assert spec is not None and spec.origin is not None
     text = Path(spec.origin).read_text(encoding="utf-8")

@@ -73,7 +73,7 @@ class Schedule(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _accept_number(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _accept_number(cls, data: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
         if isinstance(data, int | float) and not isinstance(data, bool):
             if not math.isfinite(data):
                 raise ValueError("should be a finite number")
@@ -127,7 +127,7 @@ class Schedule(BaseModel):
             return self.start
         if self.points:
             return {"points": [list(point) for point in self.points]}
-        data: dict[str, Any] = {"shape": self.shape, "start": self.start}
+        data: dict[str, object] = {"shape": self.shape, "start": self.start}
         if self.shape != "constant":
             data["end"] = self.end
         optional = {"from": self.from_, "to": self.to, "warmup": self.warmup, "floor": self.floor}
@@ -168,7 +168,7 @@ class Schedule(BaseModel):
         """The same shape with every value changed."""
         if self.points:
             return Schedule(points=tuple((at, change(value)) for at, value in self.points))
-        data: Any = self.model_dump()
+        data: object = self.model_dump()
         if not isinstance(data, dict):
             return constant(change(self.start))
         values = {key: change(data[key]) for key in ("start", "end", "floor") if key in data}
@@ -218,7 +218,7 @@ def _in_steps(at: float, progress: Progress) -> float:
 def scheduled(settings: BaseModel) -> Iterator[tuple[str, Schedule]]:
     """Fields that hold a schedule, by the name they have in a config file."""
     for name, info in type(settings).model_fields.items():
-        value = getattr(settings, name)
+        value = vars(settings)[name]
         if isinstance(value, Schedule):
             yield info.alias or name, value
 
@@ -228,7 +228,7 @@ def values_at(settings: BaseModel, names: Sequence[str], progress: Progress) -> 
     return {
         name: schedule.at(progress)
         for name in names
-        if (schedule := getattr(settings, name)) is not None
+        if (schedule := vars(settings)[name]) is not None
     }
 
 

@@ -73,7 +73,7 @@ class A2C:
     def retune(self, config: Config) -> None:
         self.config = self.optimizer.config = config
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         return {"optimizer": self.optimizer.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -97,16 +97,16 @@ class A2C:
 
     def update(self, rollout: Rollout, progress: Progress) -> dict[str, float]:
         config, learner, maths = self.config, self.learner, self.learner.maths
-        rollout = learner.read(rollout)
+        read = learner.read(rollout)
         advantage = maths.gae(
-            rollout.reward,
-            rollout.value,
-            rollout.next_value,
-            rollout.episode_end,
+            read.reward,
+            read.value,
+            read.next_value,
+            read.episode_end,
             config.gamma.at(progress),
             config.lambda_.at(progress),
         )
-        batch = rollout.flatten(advantage, advantage + rollout.value)
+        batch = read.flatten(advantage, advantage + read.value)
         self.policy.observe_returns(batch.target)
         samples = learner.prepare(batch)
         if config.normalize_advantage:

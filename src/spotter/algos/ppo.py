@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import ceil, isqrt
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from spotter.collect.collector import Collector
     from spotter.engines.cuda_graphs import Updates
-    from spotter.engines.losses import Evaluated, Objective
+    from spotter.engines.losses import Evaluated, Objective, Scalar
     from spotter.policy.actor_critic import Policy
-    from spotter.rollouts.rollout import Batch, Rollout
-    from spotter.types import Progress
+    from spotter.rollouts.rollout import Batch, Rollout, X
+    from spotter.types import Numbers, Progress
 
 METRICS = (
     MetricSpec("ppo/epochs", "passes over the rollout that were finished or begun"),
@@ -40,7 +40,7 @@ _MOST_TRIED = 100_000  # divisors of a rollout
 _LR_STEP, _LR_RANGE = 1.5, (0.01, 10.0)
 
 
-def _samples_or_fraction(value: Any) -> Any:
+def _samples_or_fraction(value: object) -> object:
     """`1` is one sample, `1.0` the whole rollout, `5e2` five hundred samples."""
     if isinstance(value, float) and value > 1:
         if not value.is_integer():
@@ -167,7 +167,7 @@ class PPO:
     def retune(self, config: Config) -> None:
         self.config = self.optimizer.config = config
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         return {
             "optimizer": self.optimizer.state(),
             "shuffle": self.shuffle.get_state(),
@@ -181,7 +181,9 @@ class PPO:
         self.shuffle.set_state(torch.as_tensor(state["shuffle"]))
         self.lr_factor = state["lr_factor"]
 
-    def objective(self, said: Evaluated, batch: Batch, now: Mapping[str, Any]) -> Objective:
+    def objective(
+        self, said: Evaluated[X], batch: Batch[X], now: Mapping[str, object]
+    ) -> Objective[X]:
         """−E[min(r A, clip(r, 1 ± ε) A)] + c₁ E[½ (V − R)²] − c₂ E[H], r = π / π_old."""
         maths, config = self.learner.maths, self.config
         log_ratio = said.log_prob - batch.log_prob
@@ -189,7 +191,7 @@ class PPO:
         advantage = batch.advantage
         if config.normalize_advantage == "minibatch":
             advantage = maths.standardize(advantage)
-        found: Objective = maths.objective(
+        found: Objective[X] = maths.objective(
             maths.clipped_surrogate(ratio, advantage, now["clip"]),
             maths.value_loss(
                 said.raw_value,
@@ -207,17 +209,17 @@ class PPO:
 
     def update(self, rollout: Rollout, progress: Progress) -> dict[str, float]:
         config, learner, maths = self.config, self.learner, self.learner.maths
-        rollout = learner.read(rollout)
-        advantage = self._advantages(rollout, progress)
-        batch = rollout.flatten(advantage, advantage + rollout.value)
+        read = learner.read(rollout)
+        advantage = self._advantages(read, progress)
+        batch = read.flatten(advantage, advantage + read.value)
         self.policy.observe_returns(batch.target)
         samples = learner.prepare(batch)
         if config.normalize_advantage == "rollout":
             samples = replace(samples, advantage=maths.standardize(batch.advantage))
         self.optimizer.set_rates(progress, self.lr_factor)
-        size = config.samples(rollout.count)
+        size = config.samples(read.count)
         graphs = self._updates
-        replays = graphs is not None and rollout.whole and graphs.ready(batch, self.policy)
+        replays = graphs is not None and read.whole and graphs.ready(batch, self.policy)
 
         with learner.training():
             learn = self._replay if replays else self._epochs
@@ -235,20 +237,22 @@ class PPO:
         self._adapt_rate(report["policy/approx_kl"], progress)  # for the next update
         return report
 
-    def _advantages(self, rollout: Rollout, progress: Progress) -> Any:
+    def _advantages(self, rollout: Rollout[Numbers], progress: Progress) -> Numbers:
         gamma, lam = self.config.gamma.at(progress), self.config.lambda_.at(progress)
         given = rollout.reward, rollout.value, rollout.next_value, rollout.episode_end
         if self._updates is not None and self.policy.config.engine == "auto":
-            return self._updates.advantages(*given, gamma, lam)
-        return self.learner.maths.gae(*given, gamma, lam)
+            tensors = cast("tuple[Tensor, Tensor, Tensor, Tensor]", given)
+            return self._updates.advantages(*tensors, gamma, lam)
+        found: Numbers = self.learner.maths.gae(*given, gamma, lam)
+        return found
 
     def _epochs(
         self, samples: Batch, size: int, now: Mapping[str, float], progress: Progress
-    ) -> tuple[dict[str, Any], int]:
+    ) -> tuple[dict[str, Scalar], int]:
         """Shuffled passes over the samples, step by step; means of all terms, number of steps."""
         import torch
 
-        rows: list[dict[str, Any]] = []
+        rows: list[dict[str, Scalar]] = []
         for order in self._orders(len(samples), progress):
             for indices in torch.split(order, size):
                 terms = self._minibatch(
@@ -261,7 +265,7 @@ class PPO:
 
     def _minibatch(
         self, samples: Batch, now: Mapping[str, float], progress: Progress, may_stop: bool
-    ) -> dict[str, Any] | None:
+    ) -> dict[str, Scalar] | None:
         """One gradient step; None, and no step, if the policy has moved too far already."""
         terms, slopes = self.objective(self.learner.evaluate(samples), samples, now)
         if may_stop and _too_far(terms, now):
@@ -271,13 +275,13 @@ class PPO:
 
     def _replay(
         self, samples: Batch, size: int, now: Mapping[str, float], progress: Progress
-    ) -> tuple[dict[str, Any], int]:
+    ) -> tuple[dict[str, Tensor], int]:
         """`_epochs` as a CUDA graph: scalars on the device stand where numbers would."""
         assert self._updates is not None
         limit = self.config.max_grad_norm
         return self._updates.run(
             self.objective,
-            samples,
+            cast("Batch[Tensor]", samples),  # graphs are of tensors only
             self._orders(len(samples), progress),
             size,
             now,
@@ -302,5 +306,5 @@ class PPO:
             self.lr_factor = min(_LR_RANGE[1], self.lr_factor * _LR_STEP)
 
 
-def _too_far(terms: Mapping[str, Any], now: Mapping[str, Any]) -> Any:
+def _too_far(terms: Mapping[str, object], now: Mapping[str, Any]) -> object:
     return "target_kl" in now and terms["policy/approx_kl"] > _KL_SLACK * now["target_kl"]

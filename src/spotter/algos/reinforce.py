@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spotter.engines.losses import Evaluated, Objective
     from spotter.policy.actor_critic import Policy
     from spotter.rollouts.rollout import Batch, Rollout
-    from spotter.types import Progress
+    from spotter.types import Numbers, Progress
 
 METRICS: tuple[MetricSpec, ...] = ()
 
@@ -82,7 +82,7 @@ class Reinforce:
     def retune(self, config: Config) -> None:
         self.config = self.optimizer.config = config
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         return {"optimizer": self.optimizer.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -106,9 +106,9 @@ class Reinforce:
 
     def update(self, rollout: Rollout, progress: Progress) -> dict[str, float]:
         config, learner, maths = self.config, self.learner, self.learner.maths
-        rollout = learner.read(rollout)
-        returns = self._returns(rollout, config.gamma.at(progress))
-        batch = rollout.flatten(returns, returns)
+        read = learner.read(rollout)
+        returns = self._returns(read, config.gamma.at(progress))
+        batch = read.flatten(returns, returns)
         self.policy.observe_returns(batch.target)
         samples = learner.prepare(batch)
         self.optimizer.set_rates(progress)
@@ -119,15 +119,16 @@ class Reinforce:
         report: dict[str, float] = maths.numbers(metrics)
         return report
 
-    def _returns(self, rollout: Rollout, gamma: float) -> Any:
+    def _returns(self, rollout: Rollout[Numbers], gamma: float) -> Numbers:
         maths = self.learner.maths
         bootstrap = rollout.next_value * (self.config.baseline == "value")
-        to_go = maths.discounted_returns(rollout.reward, bootstrap, rollout.episode_end, gamma)
-        if self.config.returns == "to_go":
-            return to_go
-        return maths.episode_returns(to_go, rollout.episode_end)
+        ends = rollout.episode_end
+        returns: Numbers = maths.discounted_returns(rollout.reward, bootstrap, ends, gamma)
+        if self.config.returns == "episode":
+            returns = maths.episode_returns(returns, ends)
+        return returns
 
-    def _advantage(self, returns: Any, raw_value: Any) -> Any:
+    def _advantage(self, returns: Numbers, raw_value: Numbers) -> Numbers:
         advantage = returns
         if self.config.baseline == "value":
             advantage = returns - self.learner.restored(raw_value)

@@ -9,7 +9,6 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
@@ -53,7 +52,7 @@ class Plan:
         return Written(self.path, self.address, self.note)
 
 
-def plan(resolved: Resolved, settings: Mapping[str, Any]) -> Plan:
+def plan(resolved: Resolved, settings: Mapping[str, object]) -> Plan:
     """The file that `settings` belong into; `UserError` if they cannot stand there."""
     pairs = {tuple(key.split(".")): value for key, value in settings.items()}
     _check(resolved, pairs)
@@ -80,9 +79,9 @@ def destination(resolved: Resolved) -> None:
     plan(resolved, {"threads": 1})
 
 
-def _check(resolved: Resolved, pairs: Mapping[tuple[str, ...], Any]) -> None:
+def _check(resolved: Resolved, pairs: Mapping[tuple[str, ...], object]) -> None:
     """What was measured with overrides may not fit the recipe without them."""
-    data: dict[str, Any] = {}
+    data: dict[str, object] = {}
     for layer in resolved.layers[:-1]:
         data = merge(data, layer.values)
     for path, value in pairs.items():
@@ -93,13 +92,13 @@ def _check(resolved: Resolved, pairs: Mapping[tuple[str, ...], Any]) -> None:
         raise UserError(f"not written, since it does not fit the recipe itself: {error}") from None
 
 
-def _new_recipe(resolved: Resolved, settings: Mapping[str, Any]) -> Plan:
+def _new_recipe(resolved: Resolved, settings: Mapping[str, object]) -> Plan:
     """An environment without a recipe gets one."""
     env, algo = resolved.config.env, resolved.config.algo.name
     name = env.id.rsplit(":", 1)[-1]
     if name in recipes.files():
         raise UserError(f"there is a recipe {name} already; measure that one: spotter bench {name}")
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for layer in resolved.layers[1:-1]:  # what its kind starts from; a recipe has the family alone
         if layer.label != FITS_BUDGET:
             own = {key: value for key, value in layer.values.items() if key != "env"}
@@ -122,7 +121,7 @@ def _free(path: Path) -> Path:
     return path
 
 
-def set_value(text: str, path: tuple[str, ...], value: Any, name: str = "text") -> str:
+def set_value(text: str, path: tuple[str, ...], value: object, name: str = "text") -> str:
     """The same YAML with one value set; maps on the way to it are made where missing."""
     ends = "\r\n" if "\r\n" in text else "\n"
     text = text.replace("\r\n", "\n")
@@ -149,7 +148,7 @@ def _is_tidy(text: str, name: str) -> bool:
         return False
 
 
-def _edited(text: str, path: tuple[str, ...], value: Any) -> str:
+def _edited(text: str, path: tuple[str, ...], value: object) -> str:
     node: Node | None = YAML(typ="safe", pure=True).compose(text)
     parent_line = -1
     for depth, key in enumerate(path):
@@ -162,7 +161,7 @@ def _edited(text: str, path: tuple[str, ...], value: Any) -> str:
     return _replaced(text, node, flow(value))
 
 
-def _nested(path: tuple[str, ...], value: Any) -> str:
+def _nested(path: tuple[str, ...], value: object) -> str:
     for key in reversed(path):
         value = {key: value}
     return flow(value)
@@ -176,7 +175,7 @@ def _replaced(text: str, node: Node | None, new: str) -> str:
 
 
 def _inserted(
-    text: str, node: MappingNode, parent_line: int, path: tuple[str, ...], value: Any
+    text: str, node: MappingNode, parent_line: int, path: tuple[str, ...], value: object
 ) -> str:
     """Right below the key that holds the map, so that comments stay above what they explain."""
     entry = f"{path[0]}: {_nested(path[1:], value)}"

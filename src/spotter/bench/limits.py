@@ -7,7 +7,7 @@ from again and again. One after the other they bound the rate by 1 / (1/env + 1/
 from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from spotter import seeding
 from spotter.bench.measure import Clock, Trained
 from spotter.collect.sources import Inline
 from spotter.envs.backends.vector import VectorEnv
-from spotter.types import ActionSpec
+from spotter.types import ActionSpec, Array
 
 _POOL: Final = 64
 """Random actions drawn beforehand, so that drawing them is not measured."""
@@ -103,7 +103,7 @@ class Meter:
         )
 
 
-def random_actions(vector: VectorEnv) -> Iterator[npt.NDArray[Any]]:
+def random_actions(vector: VectorEnv) -> Iterator[Array]:
     """Endless actions for all envs, valid ones where there is a mask."""
     rng = np.random.default_rng(0)
     spec, count = vector.spaces.action, vector.count
@@ -114,7 +114,7 @@ def random_actions(vector: VectorEnv) -> Iterator[npt.NDArray[Any]]:
             yield action if mask is None else _draw_valid(spec, mask, rng)
 
 
-def _draw(spec: ActionSpec, count: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+def _draw(spec: ActionSpec, count: int, rng: np.random.Generator) -> Array:
     shape = (count, *spec.shape)
     if spec.kind == "box":
         return rng.uniform(-1, 1, shape).astype(np.float32)
@@ -123,9 +123,7 @@ def _draw(spec: ActionSpec, count: int, rng: np.random.Generator) -> npt.NDArray
     return rng.integers(0, np.array(spec.nvec).reshape(spec.shape or ()), shape)
 
 
-def _draw_valid(
-    spec: ActionSpec, mask: npt.NDArray[np.bool_], rng: np.random.Generator
-) -> npt.NDArray[Any]:
+def _draw_valid(spec: ActionSpec, mask: npt.NDArray[np.bool_], rng: np.random.Generator) -> Array:
     """A uniform choice among what the mask allows, for each component."""
     weight = rng.random(mask.shape) * mask
     if spec.kind == "binary":

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
-from typing import Any, Final, Protocol, Self
+from typing import Final, Protocol, Self
 
 import torch
 
@@ -153,8 +153,8 @@ class Weights:
     on another task.
     """
 
-    policy: Mapping[str, Any]
-    algorithm: Mapping[str, Any]
+    policy: Mapping[str, object]
+    algorithm: Mapping[str, object]
 
 
 class Trained:

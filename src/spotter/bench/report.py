@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from spotter.bench.measure import STAGES, Ratio
 from spotter.bench.run import Findings
@@ -130,7 +130,7 @@ class RolloutLength:
 def rollout_length(findings: Findings) -> RolloutLength:
     """Long enough for every env to be rewarded twice."""
     config, limits = findings.config, findings.limits
-    steps, gap = getattr(config.algo, "steps", None), limits.steps_between_rewards
+    steps, gap = config.algo.own("steps"), limits.steps_between_rewards
     if steps is None or config.reward.signals:
         return RolloutLength()  # whole episodes; or signals that reward in between
     if gap is None:
@@ -156,7 +156,7 @@ def rollout_length(findings: Findings) -> RolloutLength:
     )
 
 
-def as_data(address: str, findings: Findings) -> dict[str, Any]:
+def as_data(address: str, findings: Findings) -> dict[str, object]:
     """For programs; rates in env steps per second."""
     profile, limits, present = findings.profile, findings.limits, findings.present
     proposal = rollout_length(findings)
@@ -196,11 +196,11 @@ def as_data(address: str, findings: Findings) -> dict[str, Any]:
     }
 
 
-def _settings(trial: Trial | None) -> dict[str, Any] | None:
+def _settings(trial: Trial | None) -> dict[str, object] | None:
     return dict(trial.change.settings) if trial else None
 
 
-def _trial_data(trial: Trial) -> dict[str, Any]:
+def _trial_data(trial: Trial) -> dict[str, object]:
     found = trial.ratio
     measured = {"ratio": found.median, "low": found.low, "high": found.high} if found else {}
     problem = {"problem": trial.problem} if trial.problem else {}

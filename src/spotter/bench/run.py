@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, Final
+from typing import Final
 
 import torch
 
@@ -183,7 +183,7 @@ def _best_of(trials: list[Trial], groups: tuple[str, ...]) -> Trial | None:
     return max(faster, key=lambda trial: trial.gain, default=None)
 
 
-def _merged(changes: list[Change]) -> Mapping[str, Any]:
+def _merged(changes: list[Change]) -> Mapping[str, object]:
     return {key: value for change in changes for key, value in change.settings.items()}
 
 

@@ -83,14 +83,14 @@ class Present:
     cores: int = field(default_factory=machine.cores)
 
 
-def changed(config: RunConfig, settings: Mapping[str, Any]) -> RunConfig:
-    data: dict[str, Any] = config.as_data()
+def changed(config: RunConfig, settings: Mapping[str, object]) -> RunConfig:
+    data: dict[str, object] = config.as_data()
     for key, value in settings.items():
         data = edit(data, key.split("."), value)
     return validate(data)
 
 
-def _change(group: Group, **settings: Any) -> Change:
+def _change(group: Group, **settings: object) -> Change:
     dotted = {key.replace("__", "."): value for key, value in settings.items()}
     return Change(group, dotted, group in FREE)
 

@@ -7,7 +7,7 @@ bootstrap interval from three seeds on. Drawn without pyplot: no window, no stat
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from spotter.rundir.history import Curve
 from spotter.rundir.run import Run
 from spotter.rundir.view import RunView
 from spotter.types import UserError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 METRIC: Final = "eval/score"
 FORMATS: Final = (".png", ".svg", ".pdf")
@@ -40,7 +43,7 @@ def check_file(path: Path) -> Path:
     return path
 
 
-def figure(runs: Sequence[Run], metric: str = METRIC) -> Any:
+def figure(runs: Sequence[Run], metric: str = METRIC) -> "Figure":
     """A matplotlib `Figure`, one curve per group of seeds; `UserError` if no run has the metric."""
     if not runs:
         raise UserError("a plot needs one run or more")
@@ -73,12 +76,12 @@ def _line(group: Group, curves: Sequence[Curve]) -> Line:
     return Line.of_band(f"{group.label}{seeds}", found)
 
 
-def drawn(panel: Panel) -> Any:
+def drawn(panel: Panel) -> "Figure":
     """A panel as a matplotlib `Figure`; the legend stands below it, where it hides no curve."""
     figures = require("matplotlib.figure", "plot")
     names = [textwrap.wrap(line.name, _WIDEST) for line in panel.lines]
     size = (_WIDTH, _HEIGHT + _LINE * sum(map(len, names)))
-    found = figures.Figure(figsize=size, layout="constrained")
+    found: Figure = figures.Figure(figsize=size, layout="constrained")
     axes = found.add_subplot()
     for line, name in zip(panel.lines, names, strict=True):
         mark = "o" if line.x.size == 1 else None  # a line of one point is not seen
@@ -95,7 +98,7 @@ def drawn(panel: Panel) -> Any:
     return found
 
 
-def save(figure: Any, path: Path) -> None:
+def save(figure: "Figure", path: Path) -> None:
     """In the format that the name says."""
     kind = check_file(path).suffix.lower()
     matplotlib = require("matplotlib", "plot")

@@ -2,7 +2,8 @@
 
 import math
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -82,12 +83,14 @@ def _tell(text: str) -> None:
         print(f"\r\033[K{text}{' …' if text else ''}", end="", file=sys.stderr, flush=True)
 
 
-def _chosen(findings: "Findings", learning_too: bool) -> dict[str, Any] | None:
+def _chosen(findings: "Findings", learning_too: bool) -> dict[str, object] | None:
     best = (findings.learning if learning_too else None) or findings.free
     return dict(best.change.settings) if best else None
 
 
-def _show_json(resolved: "Resolved", findings: "Findings", chosen: dict[str, Any] | None) -> None:
+def _show_json(
+    resolved: "Resolved", findings: "Findings", chosen: Mapping[str, object] | None
+) -> None:
     from spotter.bench.apply import plan
     from spotter.bench.report import as_data
 
@@ -97,7 +100,7 @@ def _show_json(resolved: "Resolved", findings: "Findings", chosen: dict[str, Any
 
 
 def _show(
-    resolved: "Resolved", findings: "Findings", writes: bool, chosen: dict[str, Any] | None
+    resolved: "Resolved", findings: "Findings", writes: bool, chosen: Mapping[str, object] | None
 ) -> None:
     from spotter.bench import report
 
@@ -127,7 +130,7 @@ def _offer(findings: "Findings") -> None:
         echo("--apply-learning writes the faster one that changes learning.")
 
 
-def _write(resolved: "Resolved", settings: dict[str, Any]) -> None:
+def _write(resolved: "Resolved", settings: Mapping[str, object]) -> None:
     from spotter.bench.apply import plan
 
     written = plan(resolved, settings).write()

@@ -16,24 +16,24 @@ _MARGIN: Final = 2  # columns that click leaves free on the right
 class Command(TyperCommand):
     """Arguments and options by their metavars alone, without Python's types."""
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+    def collect_usage_pieces(self, ctx: object) -> list[str]:
         return _usage(self, ctx)
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
+    def format_options(self, ctx: object, formatter: object) -> None:
         _write_options(self, ctx, formatter)
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+    def format_epilog(self, ctx: object, formatter: object) -> None:
         _write_epilog(self.epilog or "", formatter)
 
 
 class Group(TyperGroup):
     """Commands by group, each with its whole first sentence."""
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
+    def format_options(self, ctx: object, formatter: object) -> None:
         _write_options(self, ctx, formatter)
         self.format_commands(ctx, formatter)
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def format_commands(self, ctx: object, formatter: Any) -> None:
         width = max(map(len, self.commands))
         titles = [title for title in GROUPS if self._in_group(title)]
         for title in titles or ["Commands"]:
@@ -41,14 +41,14 @@ class Group(TyperGroup):
             with formatter.section(title):
                 formatter.write_dl(rows)
 
-    def _in_group(self, title: str) -> list[tuple[str, Any]]:
+    def _in_group(self, title: str) -> list[tuple[str, object]]:
         return [
             (name, command)
             for name, command in self.commands.items()
-            if title in (getattr(command, "rich_help_panel", None), "Commands")
+            if title in (vars(command).get("rich_help_panel"), "Commands")
         ]
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+    def format_epilog(self, ctx: object, formatter: object) -> None:
         _write_epilog(self.epilog or "", formatter)
 
 
@@ -85,7 +85,7 @@ class ShowByDefault(Group):
         return [*super().shell_complete(ctx, incomplete), *address.shell_complete(ctx, incomplete)]
 
 
-def _usage(command: Any, ctx: Any) -> list[str]:
+def _usage(command: Any, ctx: object) -> list[str]:
     """`RUN`, `[FILE]`, `RUN...`, `[KEY=VALUE]...`"""
     pieces = [command.options_metavar]
     for param in _arguments(command, ctx):
@@ -94,11 +94,11 @@ def _usage(command: Any, ctx: Any) -> list[str]:
     return pieces
 
 
-def _arguments(command: Any, ctx: Any) -> Iterable[Any]:
+def _arguments(command: Any, ctx: object) -> Iterable[Any]:
     return (param for param in command.get_params(ctx) if param.param_type_name == "argument")
 
 
-def _write_options(command: Any, ctx: Any, formatter: Any) -> None:
+def _write_options(command: Any, ctx: object, formatter: Any) -> None:
     arguments = [(param.metavar, _plain(param, ctx)) for param in _arguments(command, ctx)]
     options = [
         (param.get_help_record(ctx)[0], _plain(param, ctx))

@@ -228,8 +228,8 @@ def _show_step(trace: "Trace", found: "Judged", step: int) -> None:
             lines[name.replace("_", " ")] = f"{float(columns[name][step]):.6g}"
     for name, column in found.columns().items():
         lines[name.replace("_", " ")] = f"{float(column[step]):.6g}"
-    for group in ("part", "info"):
-        for i, name in enumerate(getattr(trace.meta, "parts" if group == "part" else "info")):
+    for group, names in (("part", trace.meta.parts), ("info", trace.meta.info)):
+        for i, name in enumerate(names):
             lines[f"{group} {name}"] = f"{float(columns[group][step, i]):.6g}"
     if "probability" in columns:
         masked = columns["mask"][step] if "mask" in columns else None
@@ -299,7 +299,7 @@ def _write_csv(path: Path, traces: "list[Trace]", found: "list[Judged]") -> None
     from spotter.episodes.rows import table as rows_of
 
     many = len(traces) > 1
-    header: list[Any] = []
+    header: list[object] = []
     try:
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
@@ -316,7 +316,7 @@ def _write_csv(path: Path, traces: "list[Trace]", found: "list[Judged]") -> None
 
 def _as_data(
     played: "list[tuple[Trace, Path]]", found: "list[Judged]", audit: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     from dataclasses import asdict
 
     from spotter.episodes.advantages import notable
@@ -334,8 +334,8 @@ def _as_data(
         episodes.append(
             {"folder": str(folder), **meta, "judged": judged, "notable": stands_out, "steps": steps}
         )
-    data: dict[str, Any] = {"episodes": episodes}
+    data: dict[str, object] = {"episodes": episodes}
     if audit:
         data["audit"] = [asdict(part) for part in auditing([trace for trace, _ in played])]
-    encoded: dict[str, Any] = encode(data)
+    encoded: dict[str, object] = encode(data)
     return encoded

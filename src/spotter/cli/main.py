@@ -8,6 +8,7 @@ commands, so that `spotter --help` is instant.
 
 import atexit
 import contextlib
+import io
 import os
 import sys
 import threading
@@ -174,7 +175,7 @@ def _leave(code: int) -> NoReturn:
 def run(args: Sequence[str]) -> int:
     """Run one command line; the exit code."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ≥ must not end a training
     for text in args:
         if not _is_text(text):
@@ -221,7 +222,7 @@ def _expected(error: Exception) -> int | None:
         return USER_ERROR
     for module, name in _NOT_OURS:  # where it is not loaded, the error cannot come from it
         loaded = sys.modules.get(module)
-        if loaded is not None and isinstance(error, getattr(loaded, name)):
+        if loaded is not None and isinstance(error, vars(loaded)[name]):
             return ENV_ERROR
     return None
 
@@ -242,8 +243,7 @@ def _usage(error: typer.TyperException, args: Sequence[str]) -> str:
     """typer's complaint as one sentence, with the help page that explains."""
     from spotter.cli.options import unknown_option
 
-    context = getattr(error, "ctx", None)
-    option = getattr(error, "option_name", None)
+    context, option = (vars(error).get(name) for name in ("ctx", "option_name"))
     message = " ".join(error.format_message().split()).rstrip(".")
     if option and context and message.startswith("No such option"):
         message = unknown_option(option, context.command.params, args)

@@ -43,7 +43,7 @@ def _setting(option: str, args: Sequence[str]) -> str:
     return ""
 
 
-def _value(option: str, args: Sequence[str]) -> Any:
+def _value(option: str, args: Sequence[str]) -> object:
     """What follows the option, read as YAML; None if nothing does."""
     from spotter.config import recipes
 

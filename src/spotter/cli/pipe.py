@@ -41,7 +41,7 @@ def watch() -> None:
     sys.stderr = _watched(sys.stderr)
 
 
-def _watched(stream: TextIO | None) -> Any:
+def _watched(stream: TextIO | None) -> object:
     if not isinstance(stream, io.TextIOWrapper):
         return stream
     if os.name == "nt" and stream.isatty():
@@ -59,9 +59,9 @@ def _watched(stream: TextIO | None) -> Any:
 def go_on() -> None:
     """From here on, output that cannot be written is dropped."""
     for stream in (sys.stdout, sys.stderr):
-        raw = getattr(getattr(stream, "buffer", None), "raw", None)
-        if isinstance(raw, _Raw):
-            raw.goes_on = True
+        buffer = stream.buffer if isinstance(stream, io.TextIOWrapper) else None
+        if isinstance(buffer, io.BufferedWriter) and isinstance(buffer.raw, _Raw):
+            buffer.raw.goes_on = True
 
 
 def flush() -> None:

@@ -86,7 +86,7 @@ def _envs() -> Listing:
 
     for family in plugins.names("envs"):
         try:
-            getattr(plugins.load("envs", family), "register", lambda: None)()
+            vars(plugins.load("envs", family)).get("register", lambda: None)()
         except (UserError, ImportError):
             continue  # not installed
     known = recipes.files()

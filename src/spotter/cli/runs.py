@@ -1,6 +1,7 @@
 """`spotter runs` and `spotter show`: what was trained here, read from the run folders."""
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -113,7 +114,7 @@ def _row(info: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _listed(info: dict[str, Any]) -> str:
+def _listed(info: Mapping[str, object]) -> str:
     """The test score; of a run without one, the best evaluation, and that it is one."""
     from spotter.rundir.judged import judged
 
@@ -142,7 +143,7 @@ def show_one(selector: Selector) -> None:
         _line("cannot be read", problem)
 
 
-def _line(label: str, text: Any) -> None:
+def _line(label: str, text: object) -> None:
     echo(f"{label:<{_LABEL}} {table.plain(str(text))}")
 
 
@@ -231,7 +232,7 @@ def _resumed(resume: dict[str, Any]) -> str:
     return ", ".join(filter(None, reported))
 
 
-def _pair(pair: Any) -> str:
+def _pair(pair: object) -> str:
     return " → ".join(map(str, pair)) if isinstance(pair, list) else str(pair)
 
 

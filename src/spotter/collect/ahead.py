@@ -16,7 +16,7 @@ from spotter.system import interrupts
 from spotter.types import Progress, UserError
 
 
-def serve(pipe: Connection, data: Mapping[str, Any], after_env_steps: int) -> None:
+def serve(pipe: Connection, data: Mapping[str, object], after_env_steps: int) -> None:
     """Body of the process: builds a worker, then answers `_HANDLERS` until the pipe is closed."""
     worker: RolloutWorker | None = None
     notes: list[str] = []
@@ -53,18 +53,18 @@ def _worker(config: RunConfig, after_env_steps: int) -> RolloutWorker:
         raise
 
 
-def _collect(worker: RolloutWorker, weights: Mapping[str, Any], progress: Progress) -> Any:
+def _collect(worker: RolloutWorker, weights: Mapping[str, object], progress: Progress) -> object:
     with torch.no_grad():
         for name, tensor in worker.collector.actor.policy.state_dict().items():
             tensor.copy_(torch.from_numpy(weights[name]))
     return worker.gather(progress).as_data()
 
 
-def _retune(worker: RolloutWorker, data: Mapping[str, Any]) -> None:
+def _retune(worker: RolloutWorker, data: Mapping[str, object]) -> None:
     worker.retune(RunConfig.from_data(data))
 
 
-def _state(worker: RolloutWorker) -> dict[str, Any]:
+def _state(worker: RolloutWorker) -> dict[str, object]:
     streams = rng_state.state(torch.device("cpu"))
     return {"collector": worker.collector.state(), "their_streams": streams}
 
@@ -75,7 +75,7 @@ def _restore(worker: RolloutWorker, state: Mapping[str, Any]) -> list[int]:
     return begun
 
 
-_HANDLERS: dict[str, Callable[..., Any]] = {
+_HANDLERS: dict[str, Callable[..., object]] = {
     "collect": _collect,
     "retune": _retune,
     "state": _state,

@@ -31,7 +31,7 @@ class Algorithm(Protocol):
     def retune(self, config: AlgoConfig) -> None:
         """Use other values of the same settings from now on."""
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         """All that another instance of this algorithm needs to continue exactly like this one."""
 
     def restore(self, state: Mapping[str, Any]) -> None: ...

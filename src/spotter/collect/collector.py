@@ -12,7 +12,6 @@ from time import perf_counter
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -27,7 +26,7 @@ from spotter.policy.actor import PolicyState, cleared
 from spotter.rollouts.images import History
 from spotter.rollouts.rollout import Rollout
 from spotter.schedules import Schedule
-from spotter.types import Episode, Progress, ReplayLog, UserError
+from spotter.types import Array, Episode, Progress, ReplayLog, UserError
 
 _LONGEST_EPISODE = 1_000_000
 
@@ -59,7 +58,7 @@ class Collector:
         self.position = (0, 0)
         """Vector steps collected and due in the present rollout (due: 0 where unknown)."""
         self._whole_episodes = False
-        self._truncations: list[tuple[int, int, dict[str, Any], PolicyState]] = []
+        self._truncations: list[tuple[int, int, dict[str, object], PolicyState]] = []
         self.episodes: list[Episode] = []
         self.env_steps = self.vector_steps = 0
         self.seconds = {"env": 0.0, "policy": 0.0, "transfer": 0.0}
@@ -149,19 +148,19 @@ class Collector:
         written = larger.first(rollout.steps)
         for name, old in vars(rollout).items():
             if isinstance(old, Tensor):
-                getattr(written, name).copy_(old)
+                vars(written)[name].copy_(old)
         for name, array in rollout.host.items():
             written.host[name][...] = array
         for path, leaf in rollout.obs.items():
             if isinstance(leaf, History):
                 larger.obs[path] = leaf.grown(larger.steps)
-            else:
-                written.obs[path].copy_(leaf)
+        for path, block in rollout.leaves.items():
+            written.leaves[path].copy_(block)
         self._written = self._values(larger)
         return larger
 
-    def _values(self, rollout: Rollout) -> Rollout:
-        """The same memory, as the actor writes to it."""
+    def _values(self, rollout: Rollout) -> Rollout[Any]:
+        """The same memory, as the actor writes to it: tensors or arrays."""
         return rollout if self._numpy_actor is None else rollout.arrays()
 
     def _start(self, progress: Progress, steps: int) -> None:
@@ -216,7 +215,7 @@ class Collector:
 
     def _act(
         self, rollout: Rollout, t: int, buffers: Buffers, rows: slice | None = None
-    ) -> tuple[npt.NDArray[Any], float]:
+    ) -> tuple[Array, float]:
         """Write down observations and what the policy makes of them.
 
         Returns the actions, and when the observations had been copied.
@@ -228,6 +227,7 @@ class Collector:
         copied = perf_counter()
         assert not isinstance(self.actor, NumpyActor)
         acted = self.actor.act(obs, mask, self._recall(rows, buffers), rows)
+        assert acted.log_prob is not None and acted.value is not None
         rollout.action[t, rows] = acted.action
         rollout.log_prob[t, rows] = acted.log_prob
         rollout.value[t, rows] = acted.value
@@ -235,18 +235,16 @@ class Collector:
             self._remember(rows, acted.state)
         return acted.host_action(), copied
 
-    def _act_numpy(
-        self, rollout: Rollout, t: int, buffers: Buffers
-    ) -> tuple[npt.NDArray[Any], float]:
+    def _act_numpy(self, rollout: Rollout, t: int, buffers: Buffers) -> tuple[Array, float]:
         """`_act` without torch; what the policy says about it all is written by `_close`."""
         arrays = self._written
         assert self._numpy_actor is not None
-        for path, leaf in buffers.obs.items():
-            arrays.obs[path][t] = leaf
+        for path, leaf in arrays.leaves.items():
+            leaf[t] = buffers.obs[path]
         if arrays.mask is not None:
             arrays.mask[t] = buffers.mask
         copied = perf_counter()
-        action: Any = self._numpy_actor.act(buffers.obs, buffers.mask).action
+        action = self._numpy_actor.act(buffers.obs, buffers.mask).action
         arrays.action[t] = action
         return action, copied
 
@@ -340,7 +338,7 @@ class Collector:
             values.next_value[list(rows_t), list(rows_n)] = self.actor.value(stacked, state)
         self.seconds["policy"] += perf_counter() - began
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         """Counters, random stream, memory, partial returns, and a replay log for every env."""
         return {
             "env_steps": self.env_steps,
@@ -396,5 +394,5 @@ def _any(flags: Bools) -> bool:
     return b"\x01" in flags.tobytes()
 
 
-def _log_data(log: ReplayLog) -> dict[str, Any]:
+def _log_data(log: ReplayLog) -> dict[str, object]:
     return {"start": log.start, "seed": log.seed, "actions": np.array(log.actions)}

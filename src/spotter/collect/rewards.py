@@ -95,7 +95,7 @@ class RewardMixer:
             parts[~active] = 0.0
         return parts
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         """The state a mixer is restored from."""
         return {
             "names": list(self.names),

@@ -51,10 +51,10 @@ class RolloutSource(ABC):
         """Envs that failed since the last call."""
 
     @abstractmethod
-    def state(self) -> dict[str, Any]: ...
+    def state(self) -> dict[str, object]: ...
 
     @abstractmethod
-    def restore(self, state: Mapping[str, Any]) -> list[int]:
+    def restore(self, state: Mapping[str, object]) -> list[int]:
         """Returns the envs whose episodes had to restart."""
 
     @property
@@ -107,7 +107,7 @@ class Inline(RolloutSource):
     def take_faults(self) -> list[Fault]:
         return self.worker.vector.take_faults()
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         return {"collector": self.worker.collector.state()}
 
     def restore(self, state: Mapping[str, Any]) -> list[int]:
@@ -160,7 +160,7 @@ class Overlapped(RolloutSource):
                     for note in notes:
                         self._note(note)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         self._settle()
         waiting = self._waiting
         keeps = waiting is not None and waiting.rollout.has_arrays
@@ -175,10 +175,10 @@ class Overlapped(RolloutSource):
         return self._restore_collector(state)
 
     @abstractmethod
-    def _collector_state(self) -> dict[str, Any]: ...
+    def _collector_state(self) -> dict[str, object]: ...
 
     @abstractmethod
-    def _restore_collector(self, state: Mapping[str, Any]) -> list[int]: ...
+    def _restore_collector(self, state: Mapping[str, object]) -> list[int]: ...
 
     @abstractmethod
     def _begin(self, policy: Policy, progress: Progress) -> None:
@@ -230,7 +230,7 @@ class InThread(Overlapped):
         """Those of the current rollout are reported with the next."""
         return [] if self._is_under_way else self.worker.vector.take_faults()
 
-    def _collector_state(self) -> dict[str, Any]:
+    def _collector_state(self) -> dict[str, object]:
         return {"collector": self.worker.collector.state()}
 
     def _restore_collector(self, state: Mapping[str, Any]) -> list[int]:
@@ -280,9 +280,9 @@ class InProcess(Overlapped):
         faults, self._faults = self._faults, []
         return faults
 
-    def _collector_state(self) -> dict[str, Any]:
+    def _collector_state(self) -> dict[str, object]:
         self._ask("state")
-        state: dict[str, Any] = self._answer()
+        state: dict[str, object] = self._answer()
         return state
 
     def _restore_collector(self, state: Mapping[str, Any]) -> list[int]:
@@ -290,7 +290,7 @@ class InProcess(Overlapped):
         begun: list[int] = self._answer()
         return begun
 
-    def _ask(self, what: str, *given: Any) -> None:
+    def _ask(self, what: str, *given: object) -> None:
         with suppress(ConnectionError):  # then there is no answer, either
             self._pipe.send((what, given))
 

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,8 @@ from torch import Tensor
 from spotter.engines import functional as F
 from spotter.engines import objectives as maths
 from spotter.policy.actor_critic import Policy
-from spotter.rollouts.rollout import Batch, Rollout
-from spotter.types import ActionSpec
+from spotter.rollouts.rollout import Arrays, Batch, Block, Rollout
+from spotter.types import ActionSpec, Array
 
 COLUMNS: Final = (
     "copy", "step", "action", "probability", "reward", "cumulative", "return", "value",
@@ -28,11 +28,9 @@ _MOST_NUMBERS: Final = 50_000
 
 def statistics(rollout: Rollout, policy: Policy) -> dict[str, float]:
     """Inputs, outputs and rewards of one rollout, by declared metric name."""
-    if rollout.has_arrays:
-        rollout = rollout.arrays()
-    batch = rollout.flatten(rollout.reward, rollout.reward)
+    batch = _samples(rollout.arrays()) if rollout.has_arrays else _samples(rollout)
     action = policy.spaces.action
-    taken, reward = _array(batch.action), _array(batch.advantage)  # as given to flatten above
+    taken, reward = _array(batch.action), _array(batch.advantage)  # see _samples
     report = maths.moments(action=taken.astype(np.float32), reward=reward)
     report["rollout/reward_mean"] = report.pop("reward/mean")
     report["rollout/reward_std"] = report.pop("reward/std")
@@ -53,7 +51,12 @@ def statistics(rollout: Rollout, policy: Policy) -> dict[str, float]:
     return report
 
 
-def _shares(taken: npt.NDArray[Any], action: ActionSpec) -> dict[str, float]:
+def _samples(rollout: Rollout[Block]) -> Batch[Block]:
+    """With rewards for advantages."""
+    return rollout.flatten(rollout.reward, rollout.reward)
+
+
+def _shares(taken: Array, action: ActionSpec) -> dict[str, float]:
     """Of every choice, of each component where there are several; none where they are too many."""
     if not action.nvec or sum(action.nvec) > _MOST_SHARES:
         return {}
@@ -66,20 +69,20 @@ def _shares(taken: npt.NDArray[Any], action: ActionSpec) -> dict[str, float]:
     return shares
 
 
-def _by_component(name: str, values: npt.NDArray[Any]) -> dict[str, float]:
+def _by_component(name: str, values: Array) -> dict[str, float]:
     if not 1 < len(values) <= _MOST_COMPONENTS:
         return {}
     return {f"{name}/{i}": float(value) for i, value in enumerate(values)}
 
 
-def _array(x: Any) -> npt.NDArray[Any]:
+def _array(x: Tensor | Arrays) -> Array:
     if isinstance(x, np.ndarray):
         return x
-    array: npt.NDArray[Any] = x.detach().cpu().numpy()
+    array: Array = x.detach().cpu().numpy()
     return array
 
 
-def _some_numbers(batch: Batch) -> npt.NDArray[np.float32]:
+def _some_numbers(batch: Batch[Tensor] | Batch[Arrays]) -> npt.NDArray[np.float32]:
     """Numbers of all observations, spread evenly; images have more than anybody need look at."""
     found = []
     for leaf in batch.sample_obs().values():

@@ -32,7 +32,7 @@ class Gathered(NamedTuple):
     weights: dict[str, float] = {}  # noqa: RUF012 - of a tuple, never written to
     """Of reward parts, by name."""
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, object]:
         """What a checkpoint or another process can take."""
         plain = self._asdict() | {"rollout": self.rollout.as_data()}
         plain["progress"] = asdict(self.progress)

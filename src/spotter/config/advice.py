@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from spotter.config.load import changed
 from spotter.config.models import RunConfig
@@ -42,9 +42,9 @@ def settings_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_NAMED.findall(text)))
 
 
-def knows(settings: Mapping[str, Any], path: str) -> bool:
+def knows(settings: Mapping[str, object], path: str) -> bool:
     """Whether settings have one of that dotted name, if only as null."""
-    node: Any = settings
+    node: object = settings
     for part in path.split("."):
         if not isinstance(node, Mapping) or part not in node:
             return False
@@ -52,9 +52,9 @@ def knows(settings: Mapping[str, Any], path: str) -> bool:
     return True
 
 
-def value_of(settings: Mapping[str, Any], path: str) -> Any:
+def value_of(settings: Mapping[str, object], path: str) -> object:
     """A setting by its dotted name; a schedule as its largest value. None where there is none."""
-    node: Any = settings
+    node: object = settings
     for part in path.split("."):
         node = node.get(part) if isinstance(node, Mapping) else None
     if isinstance(node, Mapping) and {"start", "points"} & set(node):
@@ -107,7 +107,7 @@ def _changes(config: RunConfig, override: str) -> bool:
         return False
 
 
-def _is_so(settings: Mapping[str, Any], path: str, verb: str) -> bool:
+def _is_so(settings: Mapping[str, object], path: str, verb: str) -> bool:
     now = value_of(settings, path)
     if verb in ("", "set", "keep"):
         return path in _SWITCHES and bool(now)

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Final, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
@@ -16,12 +16,12 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     @classmethod
-    def from_data(cls, data: Any) -> Self:
+    def from_data(cls, data: object) -> Self:
         """Validate what was written in a file or on the command line, where only aliases count."""
         return cls.model_validate(_countable(data), by_alias=True, by_name=False)
 
 
-def _countable(data: Any) -> Any:
+def _countable(data: object) -> object:
     """The same with whole numbers that no float can hold as infinite, which every check refuses."""
     if isinstance(data, dict):
         return {key: _countable(value) for key, value in data.items()}
@@ -32,7 +32,7 @@ def _countable(data: Any) -> Any:
     return data
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: object) -> object:
     """YAML has `5e4` and `100_000`; both mean a whole number here, 0.5 does not."""
     value = int(value) if isinstance(value, float) and value.is_integer() else value
     if isinstance(value, int) and abs(value) > _LARGEST:

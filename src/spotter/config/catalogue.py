@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from spotter import plugins
 from spotter.config import recipes, shape
@@ -219,7 +219,7 @@ def _base(kind: str, source: recipes.Source) -> Iterator[str]:
     """Problems of what a family or protocol shares."""
     name = source.path.stem
     family = name if kind == "family" else str(source.data.get("family", ""))
-    values: dict[str, Any] = source.section("base")
+    values: dict[str, object] = source.section("base")
     below = {"env": {"family": family if plugins.exists("envs", family) else ""}}
     try:
         validate(merge(below, values), [Layer(f"{kind} {name}", values, source, ("base",))])

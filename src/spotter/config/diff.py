@@ -10,11 +10,11 @@ _FIXED: Final = ("env.id", "env.family", "policy.", "algo.name", "algo.optimizer
 _HOW: Final = ("policy.engine", "policy.precision")
 
 
-def difference(before: Any, after: Any, path: str = "") -> dict[str, tuple[Any, Any]]:
+def difference(before: Any, after: Any, path: str = "") -> dict[str, tuple[object, object]]:
     """Setting -> (before, after) over plain data; schedules and lists count as one value."""
     if not (_is_section(before) and _is_section(after)):
         return {} if before == after else {path: (before, after)}
-    changes: dict[str, tuple[Any, Any]] = {}
+    changes: dict[str, tuple[object, object]] = {}
     for key in dict.fromkeys((*before, *after)):
         inner = f"{path}.{key}" if path else str(key)
         changes |= difference(before.get(key), after.get(key), inner)
@@ -26,5 +26,5 @@ def fixed(changes: Iterable[str]) -> str | None:
     return next((name for name in changes if name.startswith(_FIXED) and name not in _HOW), None)
 
 
-def _is_section(value: Any) -> bool:
+def _is_section(value: object) -> bool:
     return isinstance(value, Mapping) and not {"start", "points"} & set(value)

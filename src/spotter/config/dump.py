@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from spotter.config.tree import Path
 
@@ -20,7 +20,7 @@ _WIDEST: Final = 60
 Origin = Callable[[Path], str]
 
 
-def to_yaml(data: Mapping[str, Any], origin: Origin | None = None) -> str:
+def to_yaml(data: Mapping[str, object], origin: Origin | None = None) -> str:
     """Sections as blocks, settings one per line; with `origin`, each followed by `# from …`."""
     lines = list(_lines(data))
     if origin is None:
@@ -31,7 +31,7 @@ def to_yaml(data: Mapping[str, Any], origin: Origin | None = None) -> str:
     )
 
 
-def _lines(data: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
+def _lines(data: Mapping[str, object]) -> Iterator[tuple[str, Path]]:
     """Each line with the path of the setting it holds; empty where it holds none."""
     for name, section in data.items():
         if isinstance(section, Mapping) and section:
@@ -42,7 +42,7 @@ def _lines(data: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
             yield from _setting(f"{scalar(name)}:", (name,), section)
 
 
-def _setting(start: str, path: Path, value: Any) -> Iterator[tuple[str, Path]]:
+def _setting(start: str, path: Path, value: object) -> Iterator[tuple[str, Path]]:
     """Maps in a list get a line each; everything else stays on the line of its key."""
     if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
         yield start, path
@@ -52,7 +52,7 @@ def _setting(start: str, path: Path, value: Any) -> Iterator[tuple[str, Path]]:
         yield f"{start} {flow(value)}", path
 
 
-def flow(value: Any) -> str:
+def flow(value: object) -> str:
     """Any value on one line."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{scalar(k)}: {flow(v)}" for k, v in value.items()) + "}"
@@ -61,7 +61,7 @@ def flow(value: Any) -> str:
     return scalar(value)
 
 
-def brief(value: Any) -> str:
+def brief(value: object) -> str:
     """The same for a label: `0.001→0` instead of a linear schedule's keys."""
     if isinstance(value, Mapping) and value.keys() == {"shape", "start", "end"}:
         ends = f"{value['start']:g}→{value['end']:g}"
@@ -69,7 +69,7 @@ def brief(value: Any) -> str:
     return flow(value)
 
 
-def scalar(value: Any) -> str:
+def scalar(value: object) -> str:
     """Numbers as Python writes them, text without quotes where YAML allows."""
     if isinstance(value, float) and not math.isfinite(value):
         return ".nan" if math.isnan(value) else f"{'-' * (value < 0)}.inf"

@@ -61,7 +61,7 @@ def _is_registered(env_id: str) -> bool:
 
 def _register(env_id: str) -> bool:
     """Let the family an id belongs to make its ids known, if it can; whether it could."""
-    register = getattr(plugins.load("envs", recipes.family_of(env_id)), "register", None)
+    register = vars(plugins.load("envs", recipes.family_of(env_id))).get("register")
     if register is not None:
         register()
     return register is not None

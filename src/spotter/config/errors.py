@@ -58,7 +58,7 @@ class ConfigError(UserError):
 
 
 def explain(
-    error: ValidationError, root: tree.Model, data: Any, locate: Locate, typed: str = ""
+    error: ValidationError, root: tree.Model, data: object, locate: Locate, typed: str = ""
 ) -> ConfigError:
     """Every problem as a sentence, the most specific one first.
 
@@ -89,14 +89,14 @@ def _written_path(detail: ErrorDetails, data: Any) -> tree.Path:
     return path
 
 
-def _is_written(node: Any, part: str | int) -> bool:
+def _is_written(node: object, part: str | int) -> bool:
     if isinstance(part, int):
         return isinstance(node, list | tuple) and part < len(node)
     return isinstance(node, dict) and part in node
 
 
 def _place(
-    path: tree.Path, sentence: str, data: Any, root: tree.Model, locate: Locate, typed: str
+    path: tree.Path, sentence: str, data: object, root: tree.Model, locate: Locate, typed: str
 ) -> str:
     """Where to look: the setting, the name that picked its plug-in, or one the sentence names."""
     model = tree.model_at(root, path, data)
@@ -110,7 +110,7 @@ def _place(
     return typed if typed in places else next(iter(places), "")
 
 
-def _sentence(details: list[ErrorDetails], path: tree.Path, data: Any, root: tree.Model) -> str:
+def _sentence(details: list[ErrorDetails], path: tree.Path, data: object, root: tree.Model) -> str:
     name, detail = tree.dotted(path), details[0]
     if detail["type"] == "extra_forbidden":
         return unknown_key(path, data, root)
@@ -129,7 +129,7 @@ def _sentence(details: list[ErrorDetails], path: tree.Path, data: Any, root: tre
     return f"{name}: {detail['msg'][0].lower()}{detail['msg'][1:]}, got {shown(got)}"
 
 
-def _own_sentence(name: str, message: str, got: Any) -> str:
+def _own_sentence(name: str, message: str, got: object) -> str:
     """What a validator of ours, or of a plug-in, had to say."""
     if not name:
         return message
@@ -177,7 +177,7 @@ def _near_choice(detail: ErrorDetails) -> str:
     return f"; did you mean {near}?" if near else ""
 
 
-def unknown_key(path: tree.Path, data: Any, root: tree.Model, also: Sequence[str] = ()) -> str:
+def unknown_key(path: tree.Path, data: object, root: tree.Model, also: Sequence[str] = ()) -> str:
     """`algo.clp is not a setting; did you mean algo.clip?`
 
     What another library calls a setting comes first, then a near miss in the same section, the same
@@ -202,7 +202,7 @@ def unknown_key(path: tree.Path, data: Any, root: tree.Model, also: Sequence[str
     return f"{tree.dotted(path)} is not a setting;{place} {listed(beside, 'and')}"
 
 
-def _of_another_library(path: tree.Path, data: Any, root: tree.Model) -> str:
+def _of_another_library(path: tree.Path, data: object, root: tree.Model) -> str:
     """`did you mean algo.lr=0.001?` for `learning_rate=1e-3`, at the top or in a section."""
     name = str(path[-1])
     if len(path) > 2 or not isinstance(data, Mapping):
@@ -216,7 +216,7 @@ def _of_another_library(path: tree.Path, data: Any, root: tree.Model) -> str:
     return synonyms.hint(name, tree.value_at(data, path), data)
 
 
-def _elsewhere(key: str, path: tree.Path, data: Any, root: tree.Model) -> str:
+def _elsewhere(key: str, path: tree.Path, data: object, root: tree.Model) -> str:
     """The same key in another algorithm or family, or in another section."""
     for section, kind, picked_by in _PICKED:
         if path[:-1] == (section,):
@@ -231,6 +231,6 @@ def _elsewhere(key: str, path: tree.Path, data: Any, root: tree.Model) -> str:
     return f"{tree.dotted(path)} is not a setting; did you mean {match}?" if match else ""
 
 
-def _keys(section: str, data: Any, root: tree.Model) -> list[str]:
+def _keys(section: str, data: object, root: tree.Model) -> list[str]:
     config = tree.child(root, section, data)
     return tree.keys(config) if config else []

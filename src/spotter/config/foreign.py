@@ -21,7 +21,7 @@ _PLAIN_WORD: Final = re.compile(r"[\w +-]*", re.ASCII)
 _PLAIN_ID: Final = re.compile(r"[A-Za-z0-9_][\w.+-]*(/[A-Za-z0-9_][\w.+-]*)*", re.ASCII)
 
 
-def check_names(data: Mapping[str, Any], remedy: str = "") -> None:
+def check_names(data: Mapping[str, object], remedy: str = "") -> None:
     """Refuse names that are none of Spotter's, at every place where a name picks a plug-in.
 
     `remedy` says what to do about it, in a clause.
@@ -31,7 +31,7 @@ def check_names(data: Mapping[str, Any], remedy: str = "") -> None:
     check_id("env.id", tree.value_at(data, ("env", "id")), remedy)
 
 
-def outside(data: Mapping[str, Any], files: bool = True) -> dict[str, str]:
+def outside(data: Mapping[str, object], files: bool = True) -> dict[str, str]:
     """Setting -> what it names that is neither Spotter's own, nor a plug-in of an installed
     package, nor the id of a registered environment: modules and packages, which to read a config
     imports, and `files`, which to play it opens."""
@@ -51,7 +51,7 @@ def outside(data: Mapping[str, Any], files: bool = True) -> dict[str, str]:
     return found
 
 
-def texts(value: Any, path: tree.Path = ()) -> Iterator[tuple[tree.Path, str]]:
+def texts(value: object, path: tree.Path = ()) -> Iterator[tuple[tree.Path, str]]:
     """Every text in some settings, and where it stands."""
     if isinstance(value, str):
         yield path, value
@@ -69,7 +69,7 @@ def may_name_file(path: tree.Path, text: str) -> bool:
     return "kwargs" in path and not is_plain
 
 
-def _plugins(data: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+def _plugins(data: Mapping[str, object]) -> Iterator[tuple[str, str, object]]:
     """Where a name picks a plug-in, of which kind, and the name."""
     for single, kind in ((("env", "family"), "envs"), (("algo", "name"), "algos")):
         yield tree.dotted(single), kind, tree.value_at(data, single)
@@ -125,7 +125,7 @@ def _check_plugin(kind: str, name: Any, where: str, remedy: str) -> None:
         raise UserError(f"{where}: {'; '.join(filter(None, clauses))}")
 
 
-def check_id(where: str, id: Any, remedy: str = "") -> None:
+def check_id(where: str, id: object, remedy: str = "") -> None:
     """Refuse `package:EnvId`."""
     if isinstance(id, str) and id and not _PLAIN_ID.fullmatch(id):
         clause = f"{id[:80]!r} is not the plain id of an environment, such as CartPole-v1"

@@ -54,7 +54,7 @@ def format_text(text: str, kind: recipes.Kind, name: str = "text") -> str:
     return result
 
 
-def _check_same(data: Any, result: str, name: str) -> None:
+def _check_same(data: object, result: str, name: str) -> None:
     try:
         same = recipes.plain(recipes.parse(result, name)) == data
     except UserError:

@@ -93,7 +93,7 @@ def last_writer(layers: Iterable[Layer], path: tree.Path) -> Layer | None:
     return None
 
 
-def _holds(node: Any, part: str | int) -> bool:
+def _holds(node: object, part: str | int) -> bool:
     if isinstance(node, list):
         return isinstance(part, int) and part < len(node)
     return isinstance(node, Mapping) and part in node
@@ -224,7 +224,7 @@ def _without_variant(recipe: _Variant, algo: str) -> Stack:
 
 def with_protocol(layers: Sequence[Layer]) -> tuple[Layer, ...]:
     """The layers with that of the protocol they name, if any, right above the family's."""
-    data: dict[str, Any] = {}
+    data: dict[str, object] = {}
     for layer in layers:
         data = merge(data, layer.values)
     path = ("env", "protocol")
@@ -303,7 +303,7 @@ def _suited(below: tuple[Layer, ...], source: recipes.Source, algo: str) -> tupl
     """With the defaults of its kind of environment, unless the recipe was measured without them."""
     if recipes.is_packaged(source.path):
         return below
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for layer in below:
         values = merge(values, layer.values)
     try:

@@ -56,7 +56,7 @@ class Resolved:
 
 def resolve(
     address: str,
-    overrides: Sequence[Override] | Mapping[str, Any] = (),
+    overrides: Sequence[Override] | Mapping[str, object] = (),
     algo: str | None = None,
     place: str = COMMAND_LINE,
 ) -> Resolved:
@@ -116,7 +116,7 @@ def _of_typed_id(layers: tuple[Layer, ...], typed: Layer) -> tuple[Layer, ...]:
 
 def changed(
     config: RunConfig,
-    overrides: Sequence[Override] | Mapping[str, Any],
+    overrides: Sequence[Override] | Mapping[str, object],
     place: str = COMMAND_LINE,
 ) -> RunConfig:
     """A whole config with overrides on top.
@@ -131,7 +131,7 @@ def changed(
     return validate(_merged(layers[:-1], edits), layers)
 
 
-def _names(values: Mapping[str, Any], above: str = "") -> Iterator[str]:
+def _names(values: Mapping[str, object], above: str = "") -> Iterator[str]:
     for key, value in values.items():
         if isinstance(value, Mapping) and value:
             yield from _names(value, f"{above}{key}.")
@@ -139,7 +139,7 @@ def _names(values: Mapping[str, Any], above: str = "") -> Iterator[str]:
             yield f"{above}{key}"
 
 
-def _with_family(config: RunConfig, typed: Layer) -> dict[str, Any]:
+def _with_family(config: RunConfig, typed: Layer) -> dict[str, object]:
     """The data of a config, for the family of the environment that is typed.
 
     A family that was named, not found by the id, stays; settings and the protocol of one that does
@@ -158,7 +158,7 @@ def _with_family(config: RunConfig, typed: Layer) -> dict[str, Any]:
 
 
 def _merged(layers: Sequence[Layer], edits: Pairs) -> dict[str, Any]:
-    data: dict[str, Any] = {}
+    data: dict[str, object] = {}
     for layer in layers:
         data = merge(data, layer.values)
     for path, value in edits:  # one by one: an edit reaches into the schedule below it
@@ -166,7 +166,7 @@ def _merged(layers: Sequence[Layer], edits: Pairs) -> dict[str, Any]:
     return data
 
 
-def validate(data: Mapping[str, Any], layers: Sequence[Layer] = ()) -> RunConfig:
+def validate(data: Mapping[str, object], layers: Sequence[Layer] = ()) -> RunConfig:
     """Check a whole config; the error names the file and line a bad value came from."""
     data = _with_algo(data)
     try:
@@ -176,7 +176,7 @@ def validate(data: Mapping[str, Any], layers: Sequence[Layer] = ()) -> RunConfig
         raise explain(error, RunConfig, data, lambda path: _where(layers, path), typed) from None
 
 
-def _with_algo(data: Mapping[str, Any]) -> dict[str, Any]:
+def _with_algo(data: Mapping[str, object]) -> dict[str, object]:
     algo = data.get("algo", {})
     if not isinstance(algo, Mapping):
         return dict(data)
@@ -192,7 +192,7 @@ def _where(layers: Sequence[Layer], path: tree.Path) -> str:
     return ""
 
 
-def from_older(data: Mapping[str, Any]) -> dict[str, Any]:
+def from_older(data: Mapping[str, object]) -> dict[str, object]:
     """A saved config with settings that are younger than it: what was done before they existed."""
     policy = data.get("policy")
     if policy is not None and not isinstance(policy, Mapping):

@@ -52,7 +52,7 @@ class SignalConfig(Plugin):
 
     @model_validator(mode="before")
     @classmethod
-    def _named_after_source(cls, data: Any) -> Any:
+    def _named_after_source(cls, data: object) -> Any:
         if isinstance(data, dict) and "source" in data:
             return {"name": data["source"], **data}
         return data
@@ -125,7 +125,7 @@ class EnvConfig(Settings):
         return self.model_copy(update=defaults) if defaults else self
 
     @classmethod
-    def chosen(cls, data: Any) -> "type[EnvConfig]":
+    def chosen(cls, data: object) -> "type[EnvConfig]":
         """The `Config` of the family a section names; this class where the family has none."""
         family = data.get("family") if isinstance(data, Mapping) else None
         if not isinstance(family, str) or not plugins.offers("envs", family, "Config"):
@@ -145,7 +145,7 @@ class EnvConfig(Settings):
         return self if isinstance(self, own) else own.from_data(self.model_dump(by_alias=True))
 
 
-def _of_family(data: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+def _of_family(data: object, handler: ValidatorFunctionWrapHandler) -> object:
     """Validate `env` with the `Config` of its family."""
     if isinstance(data, EnvConfig):
         return data.of_family()
@@ -212,6 +212,10 @@ class AlgoConfig(Plugin):
     def overlaps(self) -> bool:
         """Whether the next rollout is collected while the last is learnt from."""
         return False
+
+    def own(self, name: str, missing: object = None) -> Any:
+        """A setting that not every algorithm has."""
+        return getattr(self, name, missing)
 
     def at(self, progress: Progress) -> dict[str, float]:
         """Scheduled settings by name, as an update at that point uses them."""
@@ -284,7 +288,7 @@ class RunConfig(Settings):
 
     def _check_one_normalizer(self) -> None:
         """Normalising twice is silent and wrong; every statistic has one owner."""
-        foreign = {getattr(wrapper, "wrapper", "") for wrapper in self.env.wrappers}
+        foreign = {vars(wrapper).get("wrapper") for wrapper in self.env.wrappers}
         if self.policy.normalize_obs and "NormalizeObservation" in foreign:
             raise ValueError(
                 "observations would be normalised twice: drop the NormalizeObservation wrapper "

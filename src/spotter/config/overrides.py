@@ -13,7 +13,7 @@ _NULLS: Final = ("null", "~", "Null", "NULL")
 _SCHEDULE_KEYS: Final = {info.alias or name for name, info in Schedule.model_fields.items()}
 
 
-def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+def merge(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
     """Maps merge key by key; everything else, null, lists and schedules included, replaces."""
     merged = dict(base)
     for key, value in over.items():
@@ -26,7 +26,7 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _is_schedule(value: Any) -> bool:
+def _is_schedule(value: object) -> bool:
     """A whole one, as opposed to `{end: 0}`, which changes a part of the one below.
 
     Whole schedules replace: `{points: …}` and `{start: …}` must not blend into nonsense.
@@ -36,7 +36,7 @@ def _is_schedule(value: Any) -> bool:
     return set(value) <= _SCHEDULE_KEYS
 
 
-def edit(tree: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+def edit(tree: Mapping[str, object], path: Sequence[str], value: object) -> dict[str, Any]:
     """A copy of the tree with one value changed; reaches into schedules as well."""
     head, *rest = path
     old = tree.get(head)
@@ -50,7 +50,7 @@ Override = str | Mapping[str, Any]
 """`"algo.lr=3e-4"`, `{"algo.lr": 3e-4}` or `{"algo": {"lr": 3e-4}}`."""
 
 
-def parse(overrides: Sequence[Override] | Mapping[str, Any], place: str = COMMAND_LINE) -> Pairs:
+def parse(overrides: Sequence[Override] | Mapping[str, object], place: str = COMMAND_LINE) -> Pairs:
     """`algo.lr=3e-4` → (("algo", "lr"), 0.0003); values are YAML, never evaluated.
 
     `place` is where they were written, for messages.
@@ -64,7 +64,7 @@ def parse(overrides: Sequence[Override] | Mapping[str, Any], place: str = COMMAN
     return pairs
 
 
-def written(pairs: Pairs) -> dict[str, Any]:
+def written(pairs: Pairs) -> dict[str, object]:
     """The settings that some edits write, and no others."""
     found: dict[str, Any] = {}
     for path, value in pairs:
@@ -72,7 +72,7 @@ def written(pairs: Pairs) -> dict[str, Any]:
     return found
 
 
-def _parse_one(text: str, place: str) -> tuple[tuple[str, ...], Any]:
+def _parse_one(text: str, place: str) -> tuple[tuple[str, ...], object]:
     key, equals, value = text.partition("=")
     if not equals:
         raise UserError(f"{place}: '{text}' is not an override; write key=value, e.g. {_EXAMPLE}")

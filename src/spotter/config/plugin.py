@@ -18,7 +18,7 @@ from spotter.types import UserError
 _SECRET_WORDS = {"password", "passwd", "secret", "token", "credential", "credentials", "apikey"}
 
 
-def _refuse_secrets(value: Any) -> Any:
+def _refuse_secrets(value: object) -> object:
     """Look at the keys all the way down; the values are never shown."""
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -55,7 +55,7 @@ class Plugin(Settings):
     name: str
 
     @classmethod
-    def chosen(cls, data: Any) -> "type[Plugin]":
+    def chosen(cls, data: object) -> "type[Plugin]":
         """The `Config` of the plug-in a section names; `UserError` if it names none."""
         key = cls.picked_by
         if not isinstance(data, Mapping):
@@ -71,7 +71,7 @@ class Plugin(Settings):
         known = plugins.exists(cls.plugin_kind, name)
         if cls.is_bare and known and not plugins.offers(cls.plugin_kind, name, "Config"):
             return cls
-        config = getattr(plugins.load(cls.plugin_kind, name), "Config", None)
+        config = vars(plugins.load(cls.plugin_kind, name)).get("Config")
         if not (isinstance(config, type) and issubclass(config, cls)):
             raise UserError(f"names {name}, which has no Config made from {cls.__name__}")
         return config
@@ -84,7 +84,7 @@ class Plugin(Settings):
 def picked(base: type[Plugin]) -> WrapValidator:
     """Validate a section with the `Config` of the plug-in it names."""
 
-    def validate(data: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    def validate(data: object, handler: ValidatorFunctionWrapHandler) -> Any:
         if isinstance(data, Plugin):
             return handler(data)
         if isinstance(data, str) and base.is_bare:

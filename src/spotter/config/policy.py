@@ -1,6 +1,6 @@
 """The network's settings."""
 
-from typing import Annotated, Any, ClassVar, Final, Literal, Self
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import (
     Field,
@@ -23,7 +23,7 @@ class EncoderConfig(Plugin):
     is_bare: ClassVar[bool] = True
 
 
-def _named(data: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+def _named(data: object, handler: ValidatorFunctionWrapHandler) -> object:
     """A name stays one, once it is known; a map is validated by the encoder it names."""
     if data == AUTO or isinstance(data, EncoderConfig):
         return handler(data)

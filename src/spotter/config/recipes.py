@@ -82,13 +82,13 @@ class Source:
 
     def section(self, *keys: str) -> dict[str, Any]:
         """The map at a path, as ordinary containers; empty if there is none."""
-        node: Any = self.data
+        node: object = self.data
         for key in keys:
             node = node.get(key) if isinstance(node, Mapping) else None
         return plain(node) if isinstance(node, Mapping) else {}
 
 
-def plain(node: Any) -> Any:
+def plain(node: object) -> Any:
     """ruamel's annotated containers and numbers as ordinary ones."""
     if isinstance(node, Mapping):
         return {str(key): plain(value) for key, value in node.items()}
@@ -102,7 +102,7 @@ def plain(node: Any) -> Any:
     return node
 
 
-def parse(text: str, name: str, lines: bool = True) -> Any:
+def parse(text: str, name: str, lines: bool = True) -> object:
     """YAML 1.2 with line numbers; a syntax error is one sentence.
 
     So is a text that would take minutes or gigabytes to read: a stranger may have written it.
@@ -135,7 +135,7 @@ def _refuse_huge(text: str, name: str) -> None:
             raise UserError(f"{name}: nested too deeply")
 
 
-def _refuse_exotic(node: Any, name: str, seen: Iterator[int]) -> None:
+def _refuse_exotic(node: object, name: str, seen: Iterator[int]) -> None:
     """Dates, bytes and tags are YAML, but no settings; nor are aliases of aliases of aliases."""
     if next(seen) > _MOST_VALUES:
         raise UserError(f"{name}: stands for more than {_MOST_VALUES:,} values")

@@ -4,10 +4,10 @@
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Annotated, Any, Final, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel
 from pydantic.fields import FieldInfo
@@ -150,7 +150,7 @@ def _schema(model: type[BaseModel]) -> tuple[dict[str, Any], dict[str, Any]]:
     return found["properties"], schema.get("$defs", {})
 
 
-def _type(annotation: Any, schema: dict[str, Any], defs: dict[str, Any]) -> str:
+def _type(annotation: object, schema: dict[str, Any], defs: dict[str, object]) -> str:
     if "Schedule" in str(annotation):
         null = any(branch.get("type") == "null" for branch in schema.get("anyOf", ()))
         return "number or schedule" + " or null" * null
@@ -218,8 +218,8 @@ _BOUNDS: Final = {
 
 def _said_by_validators(info: FieldInfo) -> Iterator[str]:
     """What `schedules.within` checks; it stands in the metadata, or inside `X | None`."""
-    inside: Sequence[Any] = getattr(info.annotation, "__args__", ())
-    nested = [item for part in inside for item in getattr(part, "__metadata__", ())]
+    inside = [part for part in get_args(info.annotation) if get_origin(part) is Annotated]
+    nested = [item for part in inside for item in part.__metadata__]
     for item in (*info.metadata, *nested):
         if isinstance(item, AfterValidator) and (words := getattr(item.func, "range", "")):
             yield words

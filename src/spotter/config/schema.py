@@ -158,7 +158,7 @@ def _bare_or_by_name(base: type[Plugin], defs: Schema) -> Schema:
     return {"anyOf": [section["properties"][base.picked_by], section]}
 
 
-def _tidied(node: Any) -> Any:
+def _tidied(node: object) -> Any:
     """Without pydantic's titles, which repeat the keys, and with the bounds it forgot to rename.
 
     A setting that is called `title` or `ge` itself is a map there, and stays.

@@ -40,7 +40,7 @@ class Synonym:
     missing: str = ""
     """What there is instead of a setting, as a clause."""
 
-    def proposal(self, value: Any, data: Mapping[str, Any]) -> Proposal:
+    def proposal(self, value: object, data: Mapping[str, object]) -> Proposal:
         if self.convert is None:
             return {self.settings[0]: _whole(value)} if self.settings else {}
         return self.convert(value, data)
@@ -51,7 +51,7 @@ class Synonym:
         return f"| `{self.name}` | {self.library} | {here} | {self.note or self.missing} |"
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -60,28 +60,28 @@ def _number(value: Any) -> float | None:
     return float(value) if is_number else None
 
 
-def _envs(data: Mapping[str, Any]) -> int:
+def _envs(data: Mapping[str, object]) -> int:
     """How many there are; 0 if that is not known yet."""
     count = _inside(data, "env", "count")
     count = EnvConfig.model_fields["count"].default if count is None else count
     return count if isinstance(count, int) and count > 0 else 0
 
 
-def _inside(data: Mapping[str, Any], *path: str) -> Any:
-    node: Any = data
+def _inside(data: Mapping[str, object], *path: str) -> object:
+    node: object = data
     for key in path:
         node = node.get(key) if isinstance(node, Mapping) else None
     return node
 
 
-def _rate(value: Any, data: Mapping[str, Any]) -> Proposal:
+def _rate(value: object, data: Mapping[str, object]) -> Proposal:
     """`lin_3e-4` of the Zoo decays to zero."""
     if isinstance(value, str) and value.startswith("lin_"):
         return {"algo.lr": {"start": float(value.removeprefix("lin_")), "end": 0}}
     return {"algo.lr": value} if _number(value) is not None else {}
 
 
-def _annealed(value: Any, data: Mapping[str, Any]) -> Proposal:
+def _annealed(value: object, data: Mapping[str, object]) -> Proposal:
     rate = _inside(data, "algo", "lr")
     rate = rate.get("start") if isinstance(rate, Mapping) else rate
     if _number(rate) is None:
@@ -90,7 +90,7 @@ def _annealed(value: Any, data: Mapping[str, Any]) -> Proposal:
     return {"algo.lr": {"start": rate, "end": 0} if value else rate}
 
 
-def _layers(value: Any, data: Mapping[str, Any]) -> Proposal:
+def _layers(value: object, data: Mapping[str, object]) -> Proposal:
     """One list, or one for the policy and one for the critic."""
     if isinstance(value, Mapping):
         actor = value.get("pi", value.get("vf"))
@@ -98,18 +98,23 @@ def _layers(value: Any, data: Mapping[str, Any]) -> Proposal:
     return {"policy.hidden": list(value)} if isinstance(value, list | tuple) else {}
 
 
-def _activation(value: Any, data: Mapping[str, Any]) -> Proposal:
+def _activation(value: object, data: Mapping[str, object]) -> Proposal:
     """`ReLU`, `nn.ReLU`, or the class itself from Python."""
-    name = str(getattr(value, "__name__", value)).rpartition(".")[2].lower()
+    name = _name(value).rpartition(".")[2]
     return {"policy.activation": name} if name in _ACTIVATIONS else {}
 
 
-def _fraction(value: Any, data: Mapping[str, Any]) -> Proposal:
+def _name(value: object) -> str:
+    """Of a class, or as text."""
+    return str(getattr(value, "__name__", value)).lower()
+
+
+def _fraction(value: object, data: Mapping[str, object]) -> Proposal:
     number = _number(value)
     return {"algo.minibatch": round(1 / number, 6)} if number and number >= 1 else {}
 
 
-def _steps_of_batch(value: Any, data: Mapping[str, Any]) -> Proposal:
+def _steps_of_batch(value: object, data: Mapping[str, object]) -> Proposal:
     number = _number(value)
     envs = _envs(data)
     return {"algo.steps": max(1, round(number / envs))} if number and envs else {}
@@ -118,7 +123,7 @@ def _steps_of_batch(value: Any, data: Mapping[str, Any]) -> Proposal:
 def _env_steps(setting: str) -> Convert:
     """What counts calls of a vectorised environment there counts env steps here."""
 
-    def convert(value: Any, data: Mapping[str, Any]) -> Proposal:
+    def convert(value: object, data: Mapping[str, object]) -> Proposal:
         number = _number(value)
         return {setting: int(number * _envs(data))} if number and _envs(data) else {}
 
@@ -129,25 +134,24 @@ def _either(true: Proposal, false: Proposal) -> Convert:
     return lambda value, data: true if value and value != "false" else false
 
 
-def _stack(value: Any, data: Mapping[str, Any]) -> Proposal:
+def _stack(value: object, data: Mapping[str, object]) -> Proposal:
     return {"env.wrappers": [{"name": "frame_stack", "count": value}]}
 
 
-def _backend(value: Any, data: Mapping[str, Any]) -> Proposal:
-    name = str(getattr(value, "__name__", value)).lower()
-    return {"env.backend": "process" if "subproc" in name else "sync"}
+def _backend(value: object, data: Mapping[str, object]) -> Proposal:
+    return {"env.backend": "process" if "subproc" in _name(value) else "sync"}
 
 
-def _workers(value: Any, data: Mapping[str, Any]) -> Proposal:
+def _workers(value: object, data: Mapping[str, object]) -> Proposal:
     return {"env.backend": "process", "env.workers": value} if _number(value) else {}
 
 
-def _nothing(value: Any, data: Mapping[str, Any]) -> Proposal:
+def _nothing(value: object, data: Mapping[str, object]) -> Proposal:
     """What cannot be converted: only the setting is named."""
     return {}
 
 
-def _advantage(value: Any, data: Mapping[str, Any]) -> Proposal:
+def _advantage(value: object, data: Mapping[str, object]) -> Proposal:
     """PPO says over which samples; A2C has but one minibatch."""
     wanted = bool(value) and value != "false"
     if _inside(data, "algo", "name") == "a2c":
@@ -155,7 +159,7 @@ def _advantage(value: Any, data: Mapping[str, Any]) -> Proposal:
     return {"algo.normalize_advantage": "minibatch" if wanted else None}
 
 
-def _value_clip(value: Any, data: Mapping[str, Any]) -> Proposal:
+def _value_clip(value: object, data: Mapping[str, object]) -> Proposal:
     clip = _inside(data, "algo", "clip")
     return {"algo.value_clip": (clip if _number(clip) is not None else 0.2) if value else None}
 
@@ -326,7 +330,7 @@ def names_of(setting: str) -> list[str]:
     return [synonym.name for synonym in SYNONYMS if setting in synonym.settings]
 
 
-def proposal(name: str, value: Any, data: Mapping[str, Any]) -> Proposal:
+def proposal(name: str, value: object, data: Mapping[str, object]) -> Proposal:
     """What to write instead of a name of theirs and its value; empty if nothing is known."""
     if name in _GROUPS and isinstance(value, Mapping):
         found: Proposal = {}
@@ -337,7 +341,7 @@ def proposal(name: str, value: Any, data: Mapping[str, Any]) -> Proposal:
     return synonym.proposal(value, data) if synonym else {}
 
 
-def hint(name: str, value: Any, data: Mapping[str, Any]) -> str:
+def hint(name: str, value: object, data: Mapping[str, object]) -> str:
     """What to write instead, as a clause: `did you mean algo.lr=0.001?`; empty if not known."""
     synonym, meant = find(name), proposal(name, value, data)
     if synonym is not None and synonym.missing:
@@ -351,7 +355,7 @@ def hint(name: str, value: Any, data: Mapping[str, Any]) -> str:
     return f"did you mean {listed(synonym.settings, 'and')}?{note}"
 
 
-def of_policy_class(value: Any) -> str:
+def of_policy_class(value: object) -> str:
     """`MlpPolicy` and the like, where a map of settings should stand."""
     if value not in _POLICY_CLASSES:
         return ""
@@ -363,7 +367,7 @@ def written(meant: Proposal) -> str:
     return " ".join(shlex.quote(f"{key}={_flow(value)}") for key, value in meant.items())
 
 
-def _flow(value: Any) -> str:
+def _flow(value: object) -> str:
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{key}: {_flow(inner)}' for key, inner in value.items())}}}"
     if isinstance(value, list | tuple):

@@ -6,7 +6,7 @@ Keys are the ones users write: the alias `lambda`, not the field `lambda_`.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -24,7 +24,7 @@ def keys(model: Model) -> list[str]:
     return [info.alias or name for name, info in model.model_fields.items()]
 
 
-def child(model: Model | None, key: str | int, data: Any = None) -> Model | None:
+def child(model: Model | None, key: str | int, data: object = None) -> Model | None:
     """The model behind a key (or inside a list), where `data` is the value that stands there."""
     if model is None or isinstance(key, int):
         found = model
@@ -38,21 +38,21 @@ def child(model: Model | None, key: str | int, data: Any = None) -> Model | None
     return found
 
 
-def _chosen(base: type[Plugin] | type[EnvConfig], data: Mapping[str, Any]) -> Model:
+def _chosen(base: type[Plugin] | type[EnvConfig], data: Mapping[str, object]) -> Model:
     try:
         return base.chosen(data)
     except UserError:
         return base
 
 
-def _model_in(annotation: Any) -> Model | None:
+def _model_in(annotation: object) -> Model | None:
     """The one model inside `X`, `X | None` or `tuple[X, ...]`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((model for arg in get_args(annotation) if (model := _model_in(arg))), None)
 
 
-def model_at(root: Model, path: Path, data: Any) -> Model | None:
+def model_at(root: Model, path: Path, data: object) -> Model | None:
     """The model of the section at a path."""
     model: Model | None = root
     for part in path:
@@ -71,7 +71,7 @@ def value_at(data: Any, path: Path) -> Any:
     return data
 
 
-def paths(model: Model, data: Any, prefix: str = "") -> Iterator[str]:
+def paths(model: Model, data: object, prefix: str = "") -> Iterator[str]:
     """Dotted names of every setting below a section; lists and schedules count as one."""
     for key in keys(model):
         inner = value_at(data, (key,))
@@ -87,7 +87,7 @@ def is_list(model: Model, key: str) -> bool:
     annotation = next(
         info.annotation for name, info in model.model_fields.items() if key in (name, info.alias)
     )
-    return getattr(annotation, "__origin__", None) in (tuple, list)
+    return get_origin(annotation) in (tuple, list)
 
 
 def dotted(path: Path) -> str:

@@ -2,18 +2,17 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 _LONGEST = 60
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value as YAML in one line: text in quotes, `null`, `true`; long ones are cut."""
     text = _flow(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-def _flow(value: Any) -> str:
+def _flow(value: object) -> str:
     if isinstance(value, Mapping):
         inside = ", ".join(f"{key}: {_flow(inner)}" for key, inner in value.items())
         return f"{{{inside}}}"

@@ -103,7 +103,7 @@ class _Watch:
         self.updates += 1
         self.last_env_steps = env_steps
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         last = self.last
         return {
             "bad": self.bad,
@@ -179,7 +179,7 @@ class Watcher:
             if watch.last and watch.updates
         )
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         """Plain data; a watcher restored from it continues as if never stopped."""
         return {
             "rows": self._rows,

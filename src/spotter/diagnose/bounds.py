@@ -73,7 +73,7 @@ class Bounds:
         high = None if spec is None else spec.high
         return -math.inf if low is None else low, math.inf if high is None else high
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         return {key: list(values) for key, values in self._suspects.items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:

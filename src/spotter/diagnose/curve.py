@@ -144,7 +144,7 @@ class ScoreCurve:
         origin = self._origin[1] if self._origin else 0.0
         return _stat(((b.n, b.reward, b.reward_squares) for b in buckets), origin)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         return {
             "origin": list(self._origin) if self._origin else None,
             "buckets": [list(bucket) for bucket in self._buckets],

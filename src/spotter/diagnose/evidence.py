@@ -202,7 +202,7 @@ class Evidence:
             return recent.mean - start.mean >= 2 * start.std
         return recent.mean - start.mean >= 0.9 * (threshold - start.mean)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         return {
             "rows": self._rows,
             "update": self.update,

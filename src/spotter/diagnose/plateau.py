@@ -84,7 +84,7 @@ class Plateau:
     def _is_better(self, value: float, than: float) -> bool:
         return self._sign * (value - than) > self._min_delta
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         applied = self._applied
         return {
             "best": self._best,

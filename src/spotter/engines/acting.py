@@ -19,7 +19,7 @@ from spotter.engines.network import Network, numpy_network_for
 from spotter.policy.actor import Acted, Actor, PolicyState
 from spotter.policy.actor_critic import Policy, has_images
 from spotter.policy.heads import Distribution, choose
-from spotter.rollouts.rollout import Rollout
+from spotter.rollouts.rollout import Arrays, Rollout
 from spotter.types import Array, Obs
 
 _AT_ONCE: Final = 2048  # rows; more would leave the processor's cache
@@ -41,8 +41,8 @@ class TorchActor:
         self.policy, self.generator = policy, generator
 
     def act(
-        self, obs: Obs, mask: Any, state: PolicyState = (), deterministic: bool = False
-    ) -> Acted:
+        self, obs: Obs, mask: object, state: PolicyState = (), deterministic: bool = False
+    ) -> Acted[Tensor]:
         leaves, valid = _tensors(obs, mask, self.generator.device)
         with _threads_for(obs):
             return self.policy.act(leaves, valid, state, self.generator, deterministic)
@@ -59,7 +59,7 @@ class NumpyActor:
 
     def act(
         self, obs: Obs, mask: Any, state: PolicyState = (), deterministic: bool = False
-    ) -> Acted:
+    ) -> Acted[Array]:
         network, noise = self._network, None
         x = network.inputs(obs)
         if not deterministic:
@@ -77,7 +77,7 @@ class NumpyActor:
     def value(self, obs: Obs, state: PolicyState) -> Array:
         return self._network.value(self._network.inputs(obs))
 
-    def complete(self, rollout: Rollout) -> None:
+    def complete(self, rollout: Rollout[Arrays]) -> None:
         """Log-probabilities and values of every step, computed for many at once."""
         everything = rollout.flatten(rollout.value, rollout.value, whole=True)
         log_prob, value = rollout.log_prob.reshape(-1), rollout.value.reshape(-1)
@@ -104,7 +104,7 @@ class Explained(NamedTuple):
 def explain(
     actor: Actor,
     obs: Obs,
-    mask: Any,
+    mask: object,
     state: PolicyState,
     deterministic: bool,
     action: Array | None = None,
@@ -123,7 +123,9 @@ def explain(
         return Explained(taken, distribution.log_prob(taken), value, state, distribution)
 
 
-def _tensors(obs: Obs, mask: Any, device: torch.device) -> tuple[dict[str, Tensor], Tensor | None]:
+def _tensors(
+    obs: Obs, mask: object, device: torch.device
+) -> tuple[dict[str, Tensor], Tensor | None]:
     leaves = {path: torch.from_numpy(leaf).to(device) for path, leaf in obs.items()}
     return leaves, None if mask is None else torch.from_numpy(mask).to(device)
 

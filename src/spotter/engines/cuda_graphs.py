@@ -19,6 +19,7 @@ from spotter.engines import functional
 from spotter.engines.learner import ObjectiveOf, TorchLearner
 from spotter.engines.optim import BETAS, Adam, Optimizer
 from spotter.policy.actor_critic import Policy
+from spotter.rollouts.images import Stacks
 
 if TYPE_CHECKING:
     from spotter.rollouts.rollout import Batch
@@ -29,7 +30,6 @@ Values = Mapping[str, Any]
 TooFar = Callable[[Mapping[str, Any], Values], Any]
 """Whether the terms of an objective say that no more steps may be made."""
 _MOST_TERMS: Final = 32
-_COMPUTED: Final = ("value", "advantage", "target")  # for every update, at any address
 _KEPT: Final = 2  # recordings: rollouts may take turns in two places
 
 
@@ -136,16 +136,16 @@ class Minibatches:
         self,
         learner: TorchLearner,
         steps: Steps,
-        objective: ObjectiveOf,
-        batch: "Batch",
+        objective: ObjectiveOf[Tensor],
+        batch: "Batch[Tensor]",
         size: int,
         now: Values,
         limited: bool,
         too_far: TooFar | None = None,
     ) -> None:
         device = batch.action.device
-        own: dict[str, Any] = {name: torch.empty_like(getattr(batch, name)) for name in _COMPUTED}
-        self._batch = replace(batch, **own)
+        value, advantage, target = map(torch.empty_like, _computed(batch))
+        self._batch = replace(batch, value=value, advantage=advantage, target=target)
         self._learner, self._steps, self._limited = learner, steps, limited
         self._objective, self._now, self._too_far = objective, now, too_far
         self._indices = torch.zeros(size, dtype=torch.int64, device=device)
@@ -155,13 +155,15 @@ class Minibatches:
         self._sums = torch.zeros(_MOST_TERMS, device=device)
         self._recording = Recording(self._minibatch)
 
-    def run(self, batch: "Batch", orders: Iterable[Tensor]) -> tuple[dict[str, Tensor], int]:
+    def run(
+        self, batch: "Batch[Tensor]", orders: Iterable[Tensor]
+    ) -> tuple[dict[str, Tensor], int]:
         """One pass for each permutation of the samples, until stopped.
 
         Returns the means of all terms over the steps made, and the number of steps.
         """
-        for name in _COMPUTED:
-            getattr(self._batch, name).copy_(getattr(batch, name))
+        for own, given in zip(_computed(self._batch), _computed(batch), strict=True):
+            own.copy_(given)
         self._go.fill_(True)
         self._taken.zero_()
         self._sums.zero_()
@@ -187,7 +189,7 @@ class Minibatches:
         self._learner.differentiate(slopes)
         terms["grad/norm"] = self._steps.step(self._limited, go)
         self._names = tuple(terms)
-        values = torch.stack(list(terms.values()))
+        values = torch.stack([torch.as_tensor(term) for term in terms.values()])
         self._sums[: len(values)] += values if go is None else torch.where(go, values, 0.0)
         self._taken += 1 if go is None else go.long()
 
@@ -200,14 +202,15 @@ class Updates:
         self._steps = Steps(learner.optimizer)
         self._dial = Dial((), self._device)
         self._recorded: dict[Any, Minibatches] = {}
-        self._advantages: dict[Any, Recording[Tensor]] = {}
+        self._advantages: dict[object, Recording[Tensor]] = {}
         self._updates = 0
 
     def ready(self, batch: "Batch", policy: Policy) -> bool:
         """Whether this update can be replayed; the first one warms the libraries up instead."""
         self._updates += 1
         return (
-            batch.action.device.type == "cuda"
+            isinstance(batch.action, Tensor)
+            and batch.action.device.type == "cuda"
             and self._updates > 1
             and policy.config.engine == "auto"
             and policy.config.norm != "batch"  # its statistics would move with undone steps
@@ -234,8 +237,8 @@ class Updates:
 
     def run(
         self,
-        objective: ObjectiveOf,
-        batch: "Batch",
+        objective: ObjectiveOf[Tensor],
+        batch: "Batch[Tensor]",
         orders: Iterable[Tensor],
         size: int,
         now: Mapping[str, float],
@@ -267,8 +270,13 @@ class Updates:
         return means, taken
 
 
-def _addresses(batch: "Batch") -> list[Any]:
-    leaves = [*batch.obs.values(), batch.action, batch.log_prob]
+def _computed(batch: "Batch[Tensor]") -> tuple[Tensor, Tensor, Tensor]:
+    """What is computed for every update, and may be at any address."""
+    return batch.value, batch.advantage, batch.target
+
+
+def _addresses(batch: "Batch[Tensor]") -> list[object]:
+    leaves: list[Tensor | Stacks] = [*batch.obs.values(), batch.action, batch.log_prob]
     leaves += [] if batch.mask is None else [batch.mask]
     found = [x.data_ptr() if isinstance(x, Tensor) else x.addresses for x in leaves]
     return [len(batch), *found]

@@ -18,7 +18,7 @@ import torch
 
 from spotter.engines import kernels
 from spotter.engines.plain import Floats
-from spotter.types import ActionSpec
+from spotter.types import ActionSpec, Array
 
 Noise = Any
 """One vector step's random numbers, in whatever shape the head likes."""
@@ -110,7 +110,7 @@ class Bernoulli:
         chosen: npt.NDArray[np.int64] = (noise < chances.T).astype(np.int64)
         return chosen
 
-    def evaluate(self, out: Floats, action: npt.NDArray[Any]) -> tuple[Floats, Floats]:
+    def evaluate(self, out: Floats, action: Array) -> tuple[Floats, Floats]:
         self._out, self._action = out, action.T
         tail = np.log1p(np.exp(-np.abs(out)))
         on = np.minimum(out, 0) - tail

@@ -47,8 +47,8 @@ def _take_compiled() -> bool:
     try:
         from spotter.engines import _kernels
 
-        compiled = {name: getattr(_kernels, name) for name in NAMES}
-    except (ImportError, AttributeError):  # none, or left over from another version
+        compiled = {name: vars(_kernels)[name] for name in NAMES}
+    except (ImportError, KeyError):  # none, or left over from another version
         return False
     globals().update(compiled)
     return True

@@ -213,7 +213,7 @@ class Tower:
             for index, layer in enumerate(self.layers)
         ]
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: object) -> Any:
         for layer in self.layers:
             x = layer.forward(x)
         return x

@@ -9,7 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any, Final
+from types import ModuleType
+from typing import Any, Final, Generic, cast
 
 import numpy as np
 import torch
@@ -17,34 +18,34 @@ from torch import Tensor
 
 from spotter.config import AlgoConfig
 from spotter.engines import functional, objectives
-from spotter.engines.losses import Evaluated, Objective, Slopes
+from spotter.engines.losses import Evaluated, Objective, Scalar, Slopes
 from spotter.engines.network import Network, numpy_network_for
 from spotter.engines.optim import Optimizer
 from spotter.policy.actor_critic import Policy
-from spotter.rollouts.rollout import Batch, Rollout
+from spotter.rollouts.rollout import Arrays, Batch, Rollout, X
 from spotter.types import Progress
 
-ObjectiveOf = Callable[[Evaluated, Batch, Mapping[str, Any]], Objective]
+ObjectiveOf = Callable[[Evaluated[X], Batch[X], Mapping[str, Any]], Objective[X]]
 """Of prepared samples, given what the policy says about them and scheduled settings by name."""
 _USUAL_CLIP: Final = 0.2
 """PPO's: where nothing is clipped, the fraction beyond it makes runs comparable."""
 
 
-class Learner(ABC):
+class Learner(ABC, Generic[X]):
     """What an algorithm learns with."""
 
-    maths: Any
+    maths: ModuleType
     """The functions it states its objective with."""
 
     def __init__(self, optimizer: Optimizer) -> None:
         self.optimizer = optimizer
 
     @abstractmethod
-    def read(self, rollout: Rollout) -> Rollout:
+    def read(self, rollout: Rollout) -> Rollout[X]:
         """The rollout as `maths` takes it."""
 
     @abstractmethod
-    def prepare(self, batch: Batch) -> Batch:
+    def prepare(self, batch: Batch[X]) -> Batch[X]:
         """Samples to learn from: observations encoded, values in the units the critic learns in."""
 
     @abstractmethod
@@ -52,32 +53,36 @@ class Learner(ABC):
         """Meanwhile layers behave as in training."""
 
     @abstractmethod
-    def select(self, batch: Batch, indices: Tensor) -> Batch:
+    def select(self, batch: Batch[X], indices: Tensor) -> Batch[X]:
         """Some of the samples."""
 
     @abstractmethod
-    def evaluate(self, batch: Batch) -> Evaluated:
+    def evaluate(self, batch: Batch[X]) -> Evaluated[X]:
         """What the policy says now about prepared samples."""
 
     @abstractmethod
-    def step(self, slopes: Slopes, progress: Progress) -> Any:
+    def step(self, slopes: Slopes[X], progress: Progress) -> Scalar:
         """Descend, given slopes by what `evaluate` said last; the gradient norm before clipping."""
 
     @abstractmethod
-    def log_prob(self, batch: Batch) -> Any:
+    def log_prob(self, batch: Batch[X]) -> X:
         """`evaluate` where nothing is learnt from it."""
 
     @abstractmethod
-    def restored(self, raw_value: Any) -> Any:
+    def restored(self, raw_value: X) -> X:
         """From the units the critic learns in to those of returns."""
 
     @abstractmethod
-    def activations(self, obs: Mapping[str, Any]) -> Any:
+    def activations(self, obs: Mapping[str, X]) -> list[X]:
         """Outputs of every activation layer for observations of prepared samples."""
 
     def single_step(
-        self, objective: ObjectiveOf, samples: Batch, now: Mapping[str, float], progress: Progress
-    ) -> dict[str, Any]:
+        self,
+        objective: ObjectiveOf[X],
+        samples: Batch[X],
+        now: Mapping[str, float],
+        progress: Progress,
+    ) -> dict[str, Scalar]:
         """One gradient step with all samples; KL, measured afterwards, says how far it went."""
         with self.training():
             said = self.evaluate(samples)
@@ -86,7 +91,7 @@ class Learner(ABC):
         terms |= self.maths.policy_shift(self.log_prob(samples) - samples.log_prob, _USUAL_CLIP)
         return terms
 
-    def diagnostics(self, batch: Batch, samples: Batch) -> dict[str, Any]:
+    def diagnostics(self, batch: Batch[X], samples: Batch[X]) -> dict[str, Scalar]:
         """Gradients, critic and layers after an update, by metric name.
 
         `samples` are those of the batch as `prepare` made them.
@@ -100,7 +105,7 @@ class Learner(ABC):
         }
 
 
-class NumpyLearner(Learner):
+class NumpyLearner(Learner[Arrays]):
     """Arrays, and gradients derived by hand."""
 
     maths = objectives
@@ -110,10 +115,10 @@ class NumpyLearner(Learner):
         self._network = network
         network.bind(optimizer.gradient_of)
 
-    def read(self, rollout: Rollout) -> Rollout:
+    def read(self, rollout: Rollout) -> Rollout[Arrays]:
         return rollout.arrays()
 
-    def prepare(self, batch: Batch) -> Batch:
+    def prepare(self, batch: Batch[Arrays]) -> Batch[Arrays]:
         net = self._network
         return replace(
             batch,
@@ -125,30 +130,30 @@ class NumpyLearner(Learner):
     def training(self) -> AbstractContextManager[None]:
         return nullcontext()  # none of these layers behaves otherwise
 
-    def select(self, batch: Batch, indices: Tensor) -> Batch:
+    def select(self, batch: Batch[Arrays], indices: Tensor) -> Batch[Arrays]:
         return batch.select(indices.numpy())
 
-    def evaluate(self, batch: Batch) -> Evaluated:
+    def evaluate(self, batch: Batch[Arrays]) -> Evaluated[Arrays]:
         return self._network.evaluate(batch.obs["x"], batch.action, batch.mask)
 
-    def step(self, slopes: Slopes, progress: Progress) -> float:
+    def step(self, slopes: Slopes[Arrays], progress: Progress) -> float:
         log_prob, entropy, raw_value = slopes
         if raw_value is None:
             raw_value = np.zeros_like(log_prob)
-        self._network.backward(log_prob, entropy / len(log_prob), raw_value)
+        self._network.backward(log_prob, float(entropy) / len(log_prob), raw_value)
         return self.optimizer.apply_numpy(progress)
 
-    def log_prob(self, batch: Batch) -> Any:
+    def log_prob(self, batch: Batch[Arrays]) -> Arrays:
         return self.evaluate(batch).log_prob
 
-    def restored(self, raw_value: Any) -> Any:
+    def restored(self, raw_value: Arrays) -> Arrays:
         return self._network.restored(raw_value)
 
-    def activations(self, obs: Mapping[str, Any]) -> Any:
+    def activations(self, obs: Mapping[str, Arrays]) -> list[Arrays]:
         return self._network.activations(obs)
 
 
-class TorchLearner(Learner):
+class TorchLearner(Learner[Tensor]):
     """Tensors on any device, and torch's automatic differentiation."""
 
     maths = functional
@@ -159,10 +164,10 @@ class TorchLearner(Learner):
         self._said: tuple[Tensor, ...] = ()
         """What `evaluate` returned last, with its way back to the weights."""
 
-    def read(self, rollout: Rollout) -> Rollout:
+    def read(self, rollout: Rollout) -> Rollout[Tensor]:
         return rollout
 
-    def prepare(self, batch: Batch) -> Batch:
+    def prepare(self, batch: Batch[Tensor]) -> Batch[Tensor]:
         normalize = self._policy.normalize_value
         return replace(batch, value=normalize(batch.value), target=normalize(batch.target))
 
@@ -174,20 +179,20 @@ class TorchLearner(Learner):
         finally:
             self._policy.eval()
 
-    def select(self, batch: Batch, indices: Tensor) -> Batch:
+    def select(self, batch: Batch[Tensor], indices: Tensor) -> Batch[Tensor]:
         return batch.select(indices)
 
-    def evaluate(self, batch: Batch) -> Evaluated:
+    def evaluate(self, batch: Batch[Tensor]) -> Evaluated[Tensor]:
         self._said = ()  # its memory is wanted
         said = self._policy.evaluate(batch.obs, batch.action, batch.mask)
         self._said = said.log_prob, said.entropy, self._policy.normalize_value(said.value)
         return Evaluated(*(x.detach() for x in self._said))
 
-    def step(self, slopes: Slopes, progress: Progress) -> Tensor:
+    def step(self, slopes: Slopes[Tensor], progress: Progress) -> Tensor:
         self.differentiate(slopes)
         return self.optimizer.apply(progress)
 
-    def differentiate(self, slopes: Slopes) -> None:
+    def differentiate(self, slopes: Slopes[Tensor]) -> None:
         """`step` as far as the optimizer's gradient."""
         of_entropy = torch.ones_like(slopes.log_prob) * slopes.entropy / len(slopes.log_prob)
         given = [slopes.log_prob, of_entropy]
@@ -197,14 +202,14 @@ class TorchLearner(Learner):
         self._said = ()
 
     @torch.no_grad()
-    def log_prob(self, batch: Batch) -> Tensor:
+    def log_prob(self, batch: Batch[Tensor]) -> Tensor:
         return self._policy.evaluate(batch.obs, batch.action, batch.mask).log_prob
 
     def restored(self, raw_value: Tensor) -> Tensor:
         norm = self._policy.value_norm
         return raw_value if norm is None else norm.restore(raw_value)
 
-    def activations(self, obs: Mapping[str, Any]) -> list[Tensor]:
+    def activations(self, obs: Mapping[str, Tensor]) -> list[Tensor]:
         return self._policy.activations(obs)
 
 
@@ -213,8 +218,8 @@ def make_learner(policy: Policy, config: AlgoConfig) -> Learner:
     optimizer = Optimizer(policy, config)
     network = numpy_network_for(policy)  # after the optimizer has put all weights into one vector
     if network is None:
-        return TorchLearner(policy, optimizer)
-    return NumpyLearner(network, optimizer)
+        return cast(Learner, TorchLearner(policy, optimizer))
+    return cast(Learner, NumpyLearner(network, optimizer))
 
 
 def learns_in_numpy(algorithm: object) -> bool:

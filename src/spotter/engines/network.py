@@ -23,7 +23,7 @@ from spotter.engines.plain import Floats, shared_scratch
 from spotter.policy.actor_critic import Body, Policy
 from spotter.policy.encoding import Binary, OneHot
 from spotter.policy.normalizers import BoundsNorm, RunningNorm
-from spotter.types import Leaf, UserError
+from spotter.types import Array, Leaf, UserError
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 _MANY_CODES: Final = 64  # from here on, picking columns is faster than multiplying by zeros
@@ -95,7 +95,7 @@ class Network:
         self.distribution = heads.make(policy.spaces.action, log_std, policy.config.squash)
         self._policy_head = _Head(head.linear, "actor")
         self._value_head = _Head(policy.value_head, "critic")
-        self._latest: npt.NDArray[Any] | None = None
+        self._latest: Array | None = None
         """What `evaluate` saw last."""
 
     def bind(self, gradient: Callable[[Tensor], Tensor]) -> None:
@@ -130,7 +130,7 @@ class Network:
         x: npt.NDArray[Any],
         mask: npt.NDArray[np.bool_] | None,
         noise: heads.Noise | None,
-    ) -> npt.NDArray[Any]:
+    ) -> Array:
         """Actions with that noise; the likeliest ones without.
 
         Nothing else is computed here: log-probabilities and values of a whole rollout are computed
@@ -144,9 +144,9 @@ class Network:
     def evaluate(
         self,
         x: npt.NDArray[Any],
-        action: npt.NDArray[Any],
+        action: Array,
         mask: npt.NDArray[np.bool_] | None,
-    ) -> Evaluated:
+    ) -> Evaluated[Floats]:
         self._latest = x
         features = self._features = self.actor.forward(x)
         log_prob, entropy = self.distribution.evaluate(self._out(features, mask), action)
@@ -251,11 +251,11 @@ class _Inputs:
         )
         self._offsets = np.cumsum([0, *only.nvec[:-1]]) if only and only.nvec else None
 
-    def __call__(self, obs: Arrays) -> npt.NDArray[Any]:
+    def __call__(self, obs: Arrays) -> Array:
         if self._as_codes:
             codes = next(iter(obs.values()))
             assert self._offsets is not None
-            places: npt.NDArray[Any] = codes.reshape(len(codes), -1) + self._offsets
+            places: Array = codes.reshape(len(codes), -1) + self._offsets
             return places
         if len(self._parts) == 1:  # nearly always, and in every step
             path, encode = self._parts[0]
@@ -263,9 +263,7 @@ class _Inputs:
         return np.concatenate([encode(obs[path]) for path, encode in self._parts], axis=1)
 
 
-def _encode(
-    leaf: Leaf, encoder: nn.Module, norm: nn.Module | None
-) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:
+def _encode(leaf: Leaf, encoder: nn.Module, norm: nn.Module | None) -> Callable[[Array], Array]:
     if isinstance(encoder, OneHot | Binary):
         return _with_torch(encoder)
     if isinstance(norm, RunningNorm):
@@ -276,19 +274,19 @@ def _encode(
     return lambda x: x
 
 
-def _with_torch(encoder: nn.Module) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:
-    def encode(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        encoded: npt.NDArray[Any] = encoder(torch.from_numpy(x)).numpy()
+def _with_torch(encoder: nn.Module) -> Callable[[Array], Array]:
+    def encode(x: Array) -> Array:
+        encoded: Array = encoder(torch.from_numpy(x)).numpy()
         return encoded
 
     return encode
 
 
-def _running(norm: RunningNorm) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:
+def _running(norm: RunningNorm) -> Callable[[Array], Array]:
     mean, var, clip = norm.mean.numpy(), norm.var.numpy(), norm.CLIP
 
-    def encode(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        scaled: npt.NDArray[Any] = ((x - mean) / np.sqrt(var + 1e-8)).clip(-clip, clip)
+    def encode(x: Array) -> npt.NDArray[Any]:
+        scaled: Array = ((x - mean) / np.sqrt(var + 1e-8)).clip(-clip, clip)
         return scaled
 
     return encode

@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spotter.engines import kernels, losses
-from spotter.engines.losses import Term
+from spotter.engines.losses import Scalar, Term
 from spotter.engines.losses import exp as exp
 from spotter.engines.losses import objective as objective
 from spotter.engines.losses import policy_gradient as policy_gradient
 from spotter.engines.plain import Floats
 from spotter.engines.plain import mean as mean
+from spotter.types import Array
 
 Bools = npt.NDArray[np.bool_]
 
@@ -69,7 +70,7 @@ def moments(**values: npt.NDArray[Any]) -> dict[str, float]:
     return found
 
 
-def _squares(x: npt.NDArray[Any]) -> float:
+def _squares(x: Array) -> float:
     flat = x.reshape(-1)
     return float(np.dot(flat, flat))
 
@@ -95,7 +96,7 @@ def standardize(x: Floats) -> Floats:
     return standard
 
 
-def clipped_surrogate(ratio: Floats, advantage: Floats, clip: float) -> Term:
+def clipped_surrogate(ratio: Floats, advantage: Floats, clip: float) -> Term[Floats]:
     """`losses.clipped_surrogate`, compiled where that worked."""
     if kernels.surrogate is None:
         return losses.clipped_surrogate(ratio, advantage, clip)
@@ -110,7 +111,7 @@ def value_loss(
     huber_delta: float | None = None,
     old_value: Floats | None = None,
     clip: float | None = None,
-) -> Term:
+) -> Term[Floats]:
     """`losses.value_loss`, compiled where that worked."""
     if kernels.value_loss is None:
         return losses.value_loss(
@@ -129,7 +130,7 @@ def value_loss(
     return Term(loss, slope)
 
 
-def policy_shift(log_ratio: Floats, clip: float, ratio: Floats | None = None) -> dict[str, float]:
+def policy_shift(log_ratio: Floats, clip: float, ratio: Floats | None = None) -> dict[str, Scalar]:
     """`losses.policy_shift`, compiled where that worked."""
     if kernels.shift is None:
         return losses.policy_shift(log_ratio, clip, ratio)

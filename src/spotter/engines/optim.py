@@ -100,7 +100,7 @@ class Optimizer:
         """Where a parameter's gradient lies within `gradient`."""
         return self.gradient[self._places[id(parameter)]].view(parameter.shape)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         """What the rule remembers, by name."""
         return dict(vars(self.rule))
 
@@ -111,7 +111,7 @@ class Optimizer:
             else:
                 setattr(self.rule, name, state[name])
 
-    def gradient_norms(self) -> dict[str, Any]:
+    def gradient_norms(self) -> dict[str, object]:
         """Norms of the last step's (clipped) gradients by part of the network."""
         if self.gradient.device.type == "cpu":
             gradient = self.gradient.numpy()

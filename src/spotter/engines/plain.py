@@ -7,10 +7,12 @@ its losses have their reference in `losses.py`.
 
 import math
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+from spotter.types import Array
 
 Floats = npt.NDArray[np.float32]
 LINEAR: Final = 0
@@ -53,7 +55,7 @@ def ones(count: int) -> Floats:
 _ones: Floats = np.ones(0, np.float32)
 
 
-def mean(x: npt.NDArray[Any]) -> float:
+def mean(x: Array) -> float:
     """`x.mean()` without the detour numpy makes."""
     return float(np.add.reduce(x, axis=None)) / x.size
 

@@ -16,6 +16,7 @@ from spotter.rollouts.rollout import Rollout
 from spotter.types import Obs
 
 _KEPT: Final = 2  # recordings: rollouts may take turns in two places
+Leaves = Mapping[str, Tensor | Stacks]
 _WARM_UP: Final = 4  # calls that run plainly, so that libraries are loaded and have chosen
 
 
@@ -27,7 +28,7 @@ class TorchRolloutActor:
 
     def __init__(self, policy: Policy, generator: torch.Generator) -> None:
         self.policy, self.generator = policy, generator
-        self._recorded: dict[Any, Recording[Acted]] = {}
+        self._recorded: dict[Any, Recording[Acted[Tensor]]] = {}
         self._calls = 0
         self._inference = inference_copy(policy) if generator.device.type == "cpu" else None
 
@@ -37,16 +38,17 @@ class TorchRolloutActor:
             self._inference.refresh()
 
     def act(
-        self, obs: Mapping[str, Any], mask: Tensor | None, state: PolicyState, rows: slice
-    ) -> Acted:
+        self, obs: Leaves, mask: Tensor | None, state: PolicyState, rows: slice
+    ) -> Acted[Tensor]:
         """Actions for some envs; what is returned holds until the same envs act again."""
-        fixed = mask is None and not state and all(isinstance(x, Stacks) for x in obs.values())
+        stacks = [leaf for leaf in obs.values() if isinstance(leaf, Stacks)]
+        fixed = mask is None and not state and len(stacks) == len(obs)
         if not fixed or self.generator.device.type != "cuda":
             return self._act(obs, mask, state)
         self._calls += 1
         if self.policy.config.engine != "auto" or self._calls <= _WARM_UP:
             return self._act(obs, mask, state)
-        key = (rows.start, rows.stop, *(leaf.addresses for leaf in obs.values()))
+        key = (rows.start, rows.stop, *(leaf.addresses for leaf in stacks))
         if key not in self._recorded:
             of_these = [known for known in self._recorded if known[:2] == key[:2]]
             for old in of_these[: 1 - _KEPT]:
@@ -54,7 +56,7 @@ class TorchRolloutActor:
             self._recorded[key] = Recording(lambda: self._act(obs, None, ()), [self.generator])
         return self._recorded[key]()
 
-    def _act(self, obs: Mapping[str, Any], mask: Tensor | None, state: PolicyState) -> Acted:
+    def _act(self, obs: Leaves, mask: Tensor | None, state: PolicyState) -> Acted[Tensor]:
         leaves = {path: leaf[:] for path, leaf in obs.items()}
         policy = self.policy if self._inference is None else self._inference.policy
         return policy.act(leaves, mask, state, self.generator)

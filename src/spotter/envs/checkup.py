@@ -7,7 +7,7 @@ it found, for `spotter doctor`. Envs are made one after another, never two at a 
 emulators allow one per process.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final
@@ -18,6 +18,7 @@ from gymnasium import spaces as gs
 from spotter.config import EnvConfig
 from spotter.envs.base import Env, family
 from spotter.envs.make import EnvBuilder
+from spotter.envs.spaces import Space
 from spotter.envs.spaces import describe as describe_spaces
 from spotter.types import EnvInfo, Spaces
 
@@ -105,7 +106,7 @@ def _repetition(make: Make, name: str, steps: int) -> str:
     return "" if first.equals(again) else f"{name} does not repeat itself when reset with its seed"
 
 
-def play(game: Env, seed: int, steps: int, actions: Sequence[Any] = ()) -> Played:
+def play(game: Env, seed: int, steps: int, actions: Sequence[object] = ()) -> Played:
     """Play on through ends, with these actions or valid ones drawn at random."""
     game.action_space.seed(0)
     obs, info = game.reset(seed=seed)
@@ -131,7 +132,7 @@ def play(game: Env, seed: int, steps: int, actions: Sequence[Any] = ()) -> Playe
     return Played(tuple(shown), tuple(paid), tuple(taken), tuple(seconds), tuple(ends))
 
 
-def _kept(obs: Any) -> Any:
+def _kept(obs: Any) -> object:
     """A copy: careless games overwrite one array for all their observations."""
     if isinstance(obs, dict):
         return {key: _kept(value) for key, value in obs.items()}
@@ -140,13 +141,13 @@ def _kept(obs: Any) -> Any:
     return np.array(obs)
 
 
-def _some_action(game: Env, info: dict[str, Any]) -> Any:
+def _some_action(game: Env, info: Mapping[str, object]) -> object:
     if "action_mask" in info and isinstance(game.action_space, gs.Discrete):
         return game.action_space.sample(mask=np.asarray(info["action_mask"], np.int8))
     return game.action_space.sample()
 
 
-def _check_inside(space: gs.Space[Any], obs: Any) -> None:
+def _check_inside(space: Space, obs: Any) -> None:
     """Shape and type; bounds are checked for whole numbers only (physics overshoots its own)."""
     if isinstance(space, gs.Box):
         array = np.asarray(obs)
@@ -158,7 +159,7 @@ def _check_inside(space: gs.Space[Any], obs: Any) -> None:
         _expect(bool(space.contains(obs)), f"{_short(obs)} is not in {_short(space)}")
 
 
-def _short(thing: Any) -> str:
+def _short(thing: object) -> str:
     if isinstance(thing, np.ndarray) and thing.size > 16:
         return f"an array {thing.shape} of {thing.dtype}"
     return " ".join(str(thing).split())[:200]
@@ -207,11 +208,11 @@ def _check_described(info: EnvInfo, game: Env) -> None:
         )
 
 
-def _choices(space: gs.Space[Any]) -> int:
+def _choices(space: Space) -> int:
     return int(space.n) if isinstance(space, gs.Discrete) else int(np.prod(space.shape or ()))
 
 
-def _numbers(space: gs.Space[Any]) -> int:
+def _numbers(space: Space) -> int:
     """A vector has a name per number, everything else one per leaf."""
     leaves = describe_spaces(space, gs.Discrete(2)).observation.values()
     return sum(leaf.shape[0] if leaf.kind == "vector" else 1 for leaf in leaves)

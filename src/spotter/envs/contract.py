@@ -49,7 +49,7 @@ def check_spaces(env: Env) -> None:
             )
 
 
-def reset_problem(env: Env, start: Any) -> str:
+def reset_problem(env: Env, start: object) -> str:
     """What is wrong with what `reset` returned, as a sentence; empty if nothing is."""
     if isinstance(start, tuple | list) and len(start) == 2 and isinstance(start[1], Mapping):
         return ""
@@ -166,7 +166,7 @@ def _name(env: Env) -> str:
     return env.spec.id if env.spec else type(env.unwrapped).__name__
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of shape {list(value.shape)}"
     text = " ".join(repr(value).split())

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any, Final
+from typing import Final
 
 from gymnasium import spaces as gs
 
 from spotter.config import EnvConfig
 from spotter.envs.make import EnvBuilder
-from spotter.envs.spaces import is_image
+from spotter.envs.spaces import Space, is_image
 from spotter.types import UserError
 
 _SEEN: Final = 24
@@ -27,7 +27,7 @@ def suited_to(env: EnvConfig) -> str:
         return ""  # building it for training reports why
 
 
-def of_spaces(observation: gs.Space[Any], action: gs.Space[Any]) -> str:
+def of_spaces(observation: Space, action: Space) -> str:
     leaves = list(_leaves(observation))
     pictures = [leaf for leaf in leaves if isinstance(leaf, gs.Box) and is_image(leaf)]
     if pictures:
@@ -42,7 +42,7 @@ def _is_small(picture: gs.Box) -> bool:
     return sorted(picture.shape)[-2] < _SEEN  # the two larger sides are height and width
 
 
-def _leaves(space: gs.Space[Any]) -> Iterator[gs.Space[Any]]:
+def _leaves(space: Space) -> Iterator[Space]:
     if isinstance(space, gs.Dict):
         space = gs.Tuple(list(space.spaces.values()))
     if isinstance(space, gs.Tuple):

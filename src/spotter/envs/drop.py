@@ -11,6 +11,7 @@ import gymnasium as gym
 from gymnasium import spaces as gs
 
 from spotter.envs.base import Env
+from spotter.envs.spaces import Space
 from spotter.types import UserError
 
 
@@ -19,19 +20,19 @@ class Drop(gym.ObservationWrapper[Any, Any, Any]):
 
     def __init__(self, env: Env, paths: Sequence[str]) -> None:
         super().__init__(env)
-        space: gs.Space[Any] = env.observation_space
+        space: Space = env.observation_space
         self._paths = [path.split("/") for path in paths]
         for path in self._paths:
             space = _without_space(space, path, "/".join(path))
         self.observation_space = space
 
-    def observation(self, observation: Any) -> Any:
+    def observation(self, observation: Any) -> object:
         for path in self._paths:
             observation = _without(observation, path)
         return observation
 
 
-def _without(observation: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
+def _without(observation: Mapping[str, Any], path: Sequence[str]) -> dict[str, object]:
     key, *deeper = path
     return {
         name: _without(value, deeper) if name == key else value
@@ -40,7 +41,7 @@ def _without(observation: Mapping[str, Any], path: Sequence[str]) -> dict[str, A
     }
 
 
-def _without_space(space: gs.Space[Any], path: Sequence[str], whole: str) -> gs.Space[Any]:
+def _without_space(space: Space, path: Sequence[str], whole: str) -> Space:
     key, *deeper = path
     if not isinstance(space, gs.Dict):
         raise UserError(f"env.drop: {whole} is not there; only parts of a Dict can be left out")

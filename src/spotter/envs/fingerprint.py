@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any, Final
 
+from pydantic import BaseModel
+
 from spotter.config import NOT_THE_GAME, EnvConfig, RewardConfig
 from spotter.config.layers import protocol_layer
 from spotter.envs.base import family
@@ -34,24 +36,24 @@ def facts(env: EnvConfig, reward: RewardConfig) -> Facts:
     }
 
 
-def _settings(env: EnvConfig) -> dict[str, Any]:
+def _settings(env: EnvConfig) -> dict[str, object]:
     """The section without what does not count; the family's own settings as it resolves them."""
-    module: Any = family(env)
+    module: object = family(env)
     game = _plain(env.model_copy(update={"family": env.family or "gymnasium"}))
     for name in ("protocol", "wrappers", *NOT_THE_GAME):
         del game[name]
     if not game["drop"]:  # as before there was such a setting: fingerprints stay
         del game["drop"]
-    resolve = getattr(module, "settings", None)
+    resolve = vars(module).get("settings")
     if resolve is None:
         return game
     own = type(env).model_fields.keys() - EnvConfig.model_fields.keys()
     return {name: v for name, v in game.items() if name not in own} | _plain(resolve(env))
 
 
-def _plain(settings: Any) -> dict[str, Any]:
+def _plain(settings: Any) -> dict[str, object]:
     """A model, a dataclass or a map as JSON would hold it."""
-    if hasattr(settings, "model_dump"):
+    if isinstance(settings, BaseModel):
         settings = settings.model_dump(mode="json", by_alias=True)
     elif is_dataclass(settings) and not isinstance(settings, type):
         settings = asdict(settings)
@@ -60,7 +62,7 @@ def _plain(settings: Any) -> dict[str, Any]:
     return plain
 
 
-def _tidy(value: Any) -> Any:
+def _tidy(value: object) -> object:
     """0.0 is 0: the same number gives the same hash, however it was written."""
     if isinstance(value, dict):
         return {key: _tidy(inner) for key, inner in value.items()}
@@ -100,7 +102,7 @@ def _changed(env: EnvConfig, reward: RewardConfig) -> Iterator[str]:
         yield from (f"{prefix}{name}" for name in written if meant[name] != is_now[name])
 
 
-def card(env: EnvConfig, reward: RewardConfig) -> dict[str, Any]:
+def card(env: EnvConfig, reward: RewardConfig) -> dict[str, object]:
     """What is kept with a run and each of its checkpoints."""
     known = facts(env, reward)
     return {

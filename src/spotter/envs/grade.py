@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from spotter import packing
 from spotter.envs.backends.local import LocalVector
 from spotter.envs.backends.slices import Bools, Buffers, EnvInstance
-from spotter.types import ActionSpec, ReplayLog
+from spotter.types import ActionSpec, Array, ReplayLog
 
 _WARM_UP: Final = 100  # steps in which an episode's end is hoped for
 _MIDDLES: Final = (60, 25)
@@ -116,13 +115,13 @@ def _compare(
     return Grade("exact", f"a fresh {name} replayed {_steps(replay_log)} to the same observation")
 
 
-def _inference(buffers: Buffers) -> list[npt.NDArray[Any]]:
+def _inference(buffers: Buffers) -> list[Array]:
     """What an env shows before its next step."""
     there = [*buffers.obs.values(), buffers.signals_start]
     return there if buffers.mask is None else [*there, buffers.mask]
 
 
-def _moved(buffers: Buffers) -> list[npt.NDArray[Any]]:
+def _moved(buffers: Buffers) -> list[Array]:
     """What a step brought, and what is shown after it."""
     ended = buffers.terminated | buffers.truncated
     return [
@@ -132,18 +131,16 @@ def _moved(buffers: Buffers) -> list[npt.NDArray[Any]]:
     ]
 
 
-def _equal(a: list[npt.NDArray[Any]], b: list[npt.NDArray[Any]]) -> bool:
+def _equal(a: list[Array], b: list[Array]) -> bool:
     return all(x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))
 
 
-def _action(vector: LocalVector, draw: np.random.Generator) -> npt.NDArray[Any]:
+def _action(vector: LocalVector, draw: np.random.Generator) -> Array:
     mask = vector.buffers.mask
     return random_action(vector.spaces.action, draw, None if mask is None else mask[0])[None]
 
 
-def random_action(
-    spec: ActionSpec, draw: np.random.Generator, mask: Bools | None
-) -> npt.NDArray[Any]:
+def random_action(spec: ActionSpec, draw: np.random.Generator, mask: Bools | None) -> Array:
     """A valid action, as policies give them."""
     if spec.kind == "box":
         return draw.uniform(-1, 1, spec.shape).astype(np.float32)

@@ -40,7 +40,7 @@ class Meter(gym.Wrapper[Any, Any, Any, Any]):
         return tuple(signal.kind for signal in self.signals)
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: dict[str, object] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         try:
             start = self.env.reset(seed=seed, options=options)
@@ -84,7 +84,7 @@ class Tally:
     def __init__(self) -> None:
         self._sums: dict[str, list[float]] = {}  # total, steps that had the key, last value
 
-    def add(self, info: Mapping[str, Any]) -> None:
+    def add(self, info: Mapping[str, object]) -> None:
         for key, value in info.items():
             if not isinstance(value, _NUMBERS):
                 continue

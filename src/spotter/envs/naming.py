@@ -15,7 +15,7 @@ def action_names(env: EnvConfig, first: int = 0) -> tuple[str, ...]:
     names = family(env).describe(env).action_names
     for wrapper in env.wrappers:
         if wrapper.name == "action_map" and not wrapper.train_only:
-            mapping: Sequence[Any] = getattr(wrapper, "mapping")  # noqa: B009
+            mapping: Sequence[Any] = vars(wrapper)["mapping"]
             names = tuple(_mapped(entry, names, first) for entry in mapping)
             first = 0
     return names

@@ -64,18 +64,18 @@ class Layers:
             for index in range(len(self._objects))
         ]
 
-    def snapshot(self) -> list[dict[str, Any]]:
+    def snapshot(self) -> list[dict[str, object]]:
         """Every plain attribute and random stream, copied; an object seen twice is one object."""
         copier = _Copier()
-        streams: dict[int, list[Any]] = {}
+        streams: dict[int, list[object]] = {}
         return [self._layer(index, copier, streams) for index in range(len(self._objects))]
 
     def _layer(
-        self, index: int, copier: "_Copier", streams: dict[int, list[Any]]
-    ) -> dict[str, Any]:
+        self, index: int, copier: "_Copier", streams: dict[int, list[object]]
+    ) -> dict[str, object]:
         item, constants = self._objects[index], self._constants[index]
-        values: dict[str, Any] = {}
-        states: dict[str, Any] = {}
+        values: dict[str, object] = {}
+        states: dict[str, object] = {}
         for name, value in self._attributes(index):
             kind = type(value)
             if kind in _ATOMS:
@@ -130,11 +130,11 @@ class Layers:
 
 
 @cache
-def _reader(names: tuple[str, ...]) -> Callable[[object], tuple[Any, ...]]:
+def _reader(names: tuple[str, ...]) -> Callable[[object], tuple[object, ...]]:
     return attrgetter(*names)
 
 
-def _read(item: object, names: tuple[str, ...]) -> dict[str, Any]:
+def _read(item: object, names: tuple[str, ...]) -> dict[str, object]:
     """Those of the attributes that are there."""
     if len(names) > 1:
         with contextlib.suppress(AttributeError):
@@ -143,14 +143,14 @@ def _read(item: object, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: value for name, value in found if value is not _MISSING}
 
 
-def _own(item: object, name: str) -> Any:
+def _own(item: object, name: str) -> object:
     try:
         return object.__getattribute__(item, name)
     except AttributeError:
         return _MISSING
 
 
-def _is_complete(item: object, found: Mapping[str, Any], held: Sequence[Any]) -> bool:
+def _is_complete(item: object, found: Mapping[str, Any], held: Sequence[object]) -> bool:
     """Whether these are all attributes: as many as the object holds, and nothing else is held."""
     kind = type(item)
     missing = len(found) - (len(held) - 1)  # the class itself is held as well
@@ -161,7 +161,7 @@ def _is_complete(item: object, found: Mapping[str, Any], held: Sequence[Any]) ->
     return {id(kind), *map(id, found.values())}.issuperset(map(id, held))
 
 
-def _is_large(value: Any) -> bool:
+def _is_large(value: object) -> bool:
     return type(value) in _CONTAINERS and _leaves(value, LARGE + 1) > LARGE
 
 
@@ -177,7 +177,7 @@ def _leaves(value: Any, most: int) -> int:
     return count
 
 
-def _is_constant(value: Any, known: tuple[Any, int] | None) -> bool:
+def _is_constant(value: object, known: tuple[Any, int] | None) -> bool:
     return known is not None and known[0] is value and known[1] == len(value)
 
 
@@ -185,15 +185,15 @@ class _Copier:
     """Deep copies of plain values; each object once, so shared references stay shared."""
 
     def __init__(self) -> None:
-        self._memo: dict[int, Any] = {}
+        self._memo: dict[int, object] = {}
         self._left = 0
 
-    def copy(self, value: Any) -> Any:
+    def copy(self, value: object) -> object:
         """A copy, or `_NOT_PLAIN` if anything in it is not."""
         self._left = _LARGEST
         return self._copy(value, 0)
 
-    def _copy(self, value: Any, depth: int) -> Any:
+    def _copy(self, value: Any, depth: int) -> object:
         kind = type(value)
         if kind in _ATOMS:
             return value
@@ -210,7 +210,7 @@ class _Copier:
             self._memo[id(value)] = copied
         return copied
 
-    def _copy_container(self, value: Any, depth: int) -> Any:
+    def _copy_container(self, value: Any, depth: int) -> object:
         self._left -= len(value)
         if self._left < 0:
             return _NOT_PLAIN
@@ -233,7 +233,7 @@ def _is_plain_dtype(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "biufSU" and dtype.isnative and (dtype.kind in "SU" or dtype.itemsize <= 8)
 
 
-def _is_plain_key(key: Any) -> bool:
+def _is_plain_key(key: object) -> bool:
     if type(key) is tuple:
         return all(_is_plain_key(part) for part in key)
     return type(key) in _ATOMS
@@ -247,7 +247,7 @@ def _can_be_sorted(items: Iterable[Any]) -> bool:
     return True
 
 
-def _stream_state(stream: Any) -> dict[str, Any]:
+def _stream_state(stream: Any) -> dict[str, object]:
     if isinstance(stream, np.random.Generator):
         return {"kind": "Generator", "state": stream.bit_generator.state}
     if isinstance(stream, np.random.RandomState):
@@ -255,7 +255,7 @@ def _stream_state(stream: Any) -> dict[str, Any]:
     return {"kind": "Random", "state": stream.getstate()}
 
 
-def _set_stream(stream: Any, saved: Mapping[str, Any]) -> Any:
+def _set_stream(stream: Any, saved: Mapping[str, Any]) -> object:
     """The stream, or a new one where there is none of its kind, at the saved point."""
     kind, state = saved["kind"], saved["state"]
     if kind == "Generator":
@@ -276,4 +276,4 @@ def _set_stream(stream: Any, saved: Mapping[str, Any]) -> Any:
 def _bit_generator(name: str) -> Any:
     if name not in _BIT_GENERATORS:
         raise ValueError(f"unknown random stream '{name}'")
-    return getattr(np.random, name)()
+    return vars(np.random)[name]()

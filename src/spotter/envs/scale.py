@@ -23,7 +23,7 @@ class Scale:
     """Of the policy's numbers."""
 
     @classmethod
-    def between(cls, low: Any, high: Any) -> Self:
+    def between(cls, low: object, high: object) -> Self:
         """Of the bounds of a Box, flat."""
         low, high = (np.ravel(np.asarray(bound, np.float64)) for bound in (low, high))
         bounded = (np.abs(low) < UNBOUNDED) & (np.abs(high) < UNBOUNDED)

@@ -17,6 +17,7 @@ from spotter.config import EnvConfig
 from spotter.envs.backends.slices import EnvInstance
 from spotter.envs.base import Env
 from spotter.envs.make import EnvBuilder
+from spotter.envs.wrapping import Start, Step
 from spotter.types import UserError
 
 _RENDER_MODES: Final = (None, "rgb_array", "human")
@@ -77,19 +78,17 @@ class ScoredEnv(gym.Wrapper[Any, Any, Any, Any]):
     def spec(self) -> EnvSpec | None:  # type: ignore[override]  # as Gymnasium's wrappers do
         return self._spec
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         obs, info = self.env.reset(seed=seed, options=options)
         return obs, self._shown(info)
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> Step:
         before = self._meter.score
         obs, reward, terminated, truncated, info = self.env.step(action)
         paid = self._meter.score - before if self._changes_rewards else float(reward)
         return obs, paid, terminated, truncated, self._shown(info)
 
-    def _shown(self, info: dict[str, Any]) -> dict[str, Any]:
+    def _shown(self, info: dict[str, object]) -> dict[str, Any]:
         """Without the mask that the policy was not given either."""
         if self._hides_mask and "action_mask" in info:
             return {key: value for key, value in info.items() if key != "action_mask"}

@@ -7,13 +7,14 @@ from typing import Any, Final
 import numpy as np
 from gymnasium import spaces as gs
 
+from spotter.envs.spaces import Space
 from spotter.types import Array, EnvSpaces
 
 _MOST_NUMBERS: Final = 100_000_000
 """In one observation or action; each bound of a Box is an array of that size."""
 
 
-def pack(spaces: EnvSpaces) -> dict[str, Any]:
+def pack(spaces: EnvSpaces) -> dict[str, object]:
     return {"observation": _pack(spaces.observation), "action": _pack(spaces.action)}
 
 
@@ -21,7 +22,7 @@ def unpack(data: Mapping[str, Any]) -> EnvSpaces:
     return EnvSpaces(_unpack(data["observation"]), _unpack(data["action"]))
 
 
-def _pack(space: gs.Space[Any]) -> dict[str, Any]:
+def _pack(space: Space) -> dict[str, object]:
     """Of the spaces that `spaces.describe` supports."""
     if isinstance(space, gs.Dict):
         # pairs: a key may be a number, which a JSON object would turn into text
@@ -45,13 +46,13 @@ def _pack(space: gs.Space[Any]) -> dict[str, Any]:
     return {"type": "Box", "shape": list(space.shape), "dtype": str(space.dtype), **bounds}
 
 
-def _bound(bound: Array) -> Any:
+def _bound(bound: Array) -> object:
     """One number where all are equal, as in images."""
     equal = bound.size and (bound == bound.flat[0]).all()
     return bound.flat[0].item() if equal else bound.tolist()
 
 
-def _unpack(data: Mapping[str, Any]) -> gs.Space[Any]:
+def _unpack(data: Mapping[str, Any]) -> Space:
     kind = data["type"]
     if kind == "Dict":
         return gs.Dict([(key, _unpack(child)) for key, child in data["spaces"]])

@@ -15,12 +15,14 @@ from gymnasium import spaces as gs
 from spotter.envs.scale import UNBOUNDED, Scale
 from spotter.types import ActionSpec, Array, EnvSpaces, Leaf, Obs, Spaces, UserError
 
+Space = gs.Space[Any]
+"""Whatever its elements are."""
 _MOST_LETTERS = 2**16  # one-hot inputs of a text
 _SEVERAL = (list, tuple, np.ndarray)
 _SUPPORTED = (gs.Box, gs.Discrete, gs.MultiDiscrete, gs.MultiBinary, gs.Text)
 
 
-def describe(observation: gs.Space[Any], action: gs.Space[Any]) -> Spaces:
+def describe(observation: Space, action: Space) -> Spaces:
     """The policy's view of a pair of spaces; an unsupported one is a `UserError`."""
     leaves = {path: _checked_leaf(observation, path, s) for path, s, _ in _flatten(observation)}
     if not leaves:
@@ -29,8 +31,8 @@ def describe(observation: gs.Space[Any], action: gs.Space[Any]) -> Spaces:
 
 
 def _flatten(
-    space: gs.Space[Any], path: str = "", get: Callable[[Any], Any] = lambda obs: obs
-) -> Iterator[tuple[str, gs.Space[Any], Callable[[Any], Any]]]:
+    space: Space, path: str = "", get: Callable[[Any], Any] = lambda obs: obs
+) -> Iterator[tuple[str, Space, Callable[[Any], Any]]]:
     """Every leaf space with its path and a function that picks it out of an observation."""
     children: Any = None
     if isinstance(space, gs.Dict):
@@ -45,11 +47,11 @@ def _flatten(
         yield from _flatten(child, inner, _picker(get, key))
 
 
-def _picker(get: Callable[[Any], Any], key: Any) -> Callable[[Any], Any]:
+def _picker(get: Callable[[Any], Any], key: Any) -> Callable[[object], object]:
     return lambda obs: get(obs)[key]
 
 
-def _checked_leaf(observation: gs.Space[Any], path: str, space: gs.Space[Any]) -> Leaf:
+def _checked_leaf(observation: Space, path: str, space: Space) -> Leaf:
     """A leaf of the policy, or one sentence about what is wrong with it and what to do."""
     whole = space is observation
     what = f"the observation space {_short(space)}" if whole else f"{path} of the observation"
@@ -72,7 +74,7 @@ def _checked_leaf(observation: gs.Space[Any], path: str, space: gs.Space[Any]) -
     return leaf
 
 
-def _can_drop(observation: gs.Space[Any], path: str) -> bool:
+def _can_drop(observation: Space, path: str) -> bool:
     """`env.drop` reaches what lies in nothing but Dicts."""
     for key in path.split("/"):
         if not isinstance(observation, gs.Dict):
@@ -81,12 +83,12 @@ def _can_drop(observation: gs.Space[Any], path: str) -> bool:
     return True
 
 
-def _short(space: gs.Space[Any]) -> str:
+def _short(space: Space) -> str:
     text = " ".join(str(space).split())
     return f"{text[:60]}{'…' * (len(text) > 60)}"
 
 
-def _leaf(space: gs.Space[Any]) -> Leaf:
+def _leaf(space: Space) -> Leaf:
     if isinstance(space, gs.Discrete):
         return Leaf("discrete", (), "int64", nvec=(int(space.n),))
     if isinstance(space, gs.MultiDiscrete):
@@ -132,7 +134,7 @@ def _channels_first(space: gs.Box) -> Callable[[Any], Any]:
     return lambda image: np.moveaxis(image, -1, -3)
 
 
-def _action(space: gs.Space[Any]) -> ActionSpec:
+def _action(space: Space) -> ActionSpec:
     if isinstance(space, gs.Discrete):
         return ActionSpec("discrete", (), nvec=(int(space.n),))
     if isinstance(space, gs.MultiDiscrete):
@@ -156,7 +158,7 @@ def _action(space: gs.Space[Any]) -> ActionSpec:
 class ObsCodec:
     """From what an environment shows to the leaves a policy sees."""
 
-    def __init__(self, space: gs.Space[Any]) -> None:
+    def __init__(self, space: Space) -> None:
         self._leaves = [
             (path, get, leaf_space, _encoder(path, leaf_space))
             for path, leaf_space, get in _flatten(space)
@@ -203,7 +205,7 @@ class ObsCodec:
         return leaves, None in sizes.values()
 
 
-def _picked(path: str, get: Callable[[Any], Any], obs: Any) -> Any:
+def _picked(path: str, get: Callable[[Any], Any], obs: Any) -> object:
     try:
         return get(obs)
     except (LookupError, TypeError) as error:
@@ -211,7 +213,7 @@ def _picked(path: str, get: Callable[[Any], Any], obs: Any) -> Any:
         raise UserError(f"the observation has no {path}{there}") from error
 
 
-def _as_array(path: str, space: gs.Space[Any], value: Any) -> Array:
+def _as_array(path: str, space: Space, value: Any) -> Array:
     """One value of a leaf space, or one axis of them; texts as codes."""
     shape = _shape(space)
     if isinstance(space, gs.Text):
@@ -236,16 +238,16 @@ def _as_array(path: str, space: gs.Space[Any], value: Any) -> Array:
     return array
 
 
-def _check_range(path: str, space: gs.Space[Any], array: Array) -> None:
+def _check_range(path: str, space: Space, array: Array) -> None:
     """Whole numbers outside their space have no code."""
     if isinstance(space, gs.Discrete | gs.MultiDiscrete):
         count = space.n if isinstance(space, gs.Discrete) else space.nvec
-        inside: Any = (array >= space.start) & (array < space.start + count)
+        inside: object = (array >= space.start) & (array < space.start + count)
         if not (inside & (array == np.floor(array))).all():
             raise UserError(f"{path} should be in {space}, not {array.tolist()}")
 
 
-def _shape(space: gs.Space[Any]) -> tuple[int, ...]:
+def _shape(space: Space) -> tuple[int, ...]:
     return (space.max_length,) if isinstance(space, gs.Text) else space.shape or ()
 
 
@@ -272,7 +274,7 @@ def _speller(path: str, space: gs.Text) -> Callable[[str], Array]:
     return spell
 
 
-def _encoder(path: str, space: gs.Space[Any]) -> Callable[[Any], Any]:
+def _encoder(path: str, space: Space) -> Callable[[Any], Any]:
     """From the value of a leaf space to the policy's leaf; leading axes stay in front."""
     if isinstance(space, gs.Discrete):
         start = int(space.start)
@@ -288,12 +290,12 @@ def _encoder(path: str, space: gs.Space[Any]) -> Callable[[Any], Any]:
     return _flattener(len(space.shape or ()))
 
 
-def _flattener(axes: int) -> Callable[[Any], Any]:
+def _flattener(axes: int) -> Callable[[object], object]:
     """The last `axes` axes as one."""
     if axes == 1:
         return lambda x: x
 
-    def flat(x: Any) -> Any:
+    def flat(x: Any) -> object:
         array = np.asarray(x)
         return array.reshape(*array.shape[: array.ndim - axes], -1)
 
@@ -311,7 +313,7 @@ class ActionCodec:
     decode_batch: Callable[[Any], Any]
     """[B, …] of them."""
 
-    def __init__(self, space: gs.Space[Any]) -> None:
+    def __init__(self, space: Space) -> None:
         if isinstance(space, gs.Discrete):
             start, dtype = int(space.start), space.dtype
             self.decode = lambda a: int(a) + start
@@ -327,7 +329,7 @@ class ActionCodec:
         self.decode_batch = self.decode
 
 
-def _shaped(space: gs.Space[Any], convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _shaped(space: Space, convert: Callable[[Any], Any]) -> Callable[[object], object]:
     """The last axis in the shape of the space, and all of it in its dtype."""
     shape, dtype = space.shape or (), space.dtype
 
@@ -341,7 +343,7 @@ def _shaped(space: gs.Space[Any], convert: Callable[[Any], Any]) -> Callable[[An
 # --- masks ---------------------------------------------------------------------------------------
 
 
-def encode_mask(mask: Any) -> Array:
+def encode_mask(mask: object) -> Array:
     """A valid-action mask as one flat boolean row; tuples (MultiDiscrete) are joined."""
     if isinstance(mask, tuple | list):
         mask = np.concatenate([np.asarray(part).ravel() for part in mask])

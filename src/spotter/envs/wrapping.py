@@ -15,6 +15,7 @@ from gymnasium import spaces as gs
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from spotter.envs.base import Env
+from spotter.envs.spaces import Space
 from spotter.types import UserError
 
 Step = tuple[Any, float, bool, bool, dict[str, Any]]
@@ -24,11 +25,11 @@ Bools = npt.NDArray[np.bool_]
 RGB_AXES: Final = 3
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _as_pair(value: Any) -> Any:
+def _as_pair(value: object) -> object:
     """A single number is the range that holds only it."""
     return (value, value) if is_number(value) else value
 
@@ -65,7 +66,7 @@ class SeededWrapper(gym.Wrapper[Any, Any, Any, Any]):
         if seed is not None:
             self.draw = np.random.default_rng([seed, *self._key])
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         self.reseed(seed)
         return self.env.reset(seed=seed, options=options)
 
@@ -105,7 +106,7 @@ def is_channels_first(shape: tuple[int, ...]) -> bool:
     return len(shape) == RGB_AXES and shape[0] < shape[2]
 
 
-def mask_parts(space: gs.Space[Any], wrapper: str) -> list[int]:
+def mask_parts(space: Space, wrapper: str) -> list[int]:
     """How many mask entries each component of an action has; one entry per button if binary."""
     if isinstance(space, gs.Discrete):
         return [int(space.n)]

@@ -19,7 +19,7 @@ def watch(instance: EnvInstance, env: EnvConfig) -> Pictures:
     holds. Elsewhere it stays empty.
     """
     pictures: Pictures = []
-    bare: Any = instance.meter.env.unwrapped
+    bare: object = instance.meter.env.unwrapped
     if hasattr(bare, "ale"):
         bare.ale = _Console(bare.ale, pictures)
     elif any(wrapper.name == "frame_skip" and not wrapper.train_only for wrapper in env.wrappers):
@@ -33,12 +33,12 @@ class _Console:
     def __init__(self, console: Any, pictures: Pictures) -> None:
         self._console, self._pictures = console, pictures
 
-    def act(self, action: Any) -> Any:
+    def act(self, action: object) -> Any:
         reward = self._console.act(action)
         self._pictures.append(self._console.getScreenRGB())
         return reward
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._console, name)
 
 
@@ -49,7 +49,7 @@ class _Watcher(gym.Wrapper[Any, Any, Any, Any]):
         super().__init__(env)
         self._pictures = pictures
 
-    def step(self, action: Any) -> Any:
+    def step(self, action: object) -> Any:
         step = self.env.step(action)
         self._pictures.append(self.env.render())
         return step

@@ -15,7 +15,7 @@ from spotter.rundir.run import Run
 from spotter.types import UserError
 
 
-def branch(folder: str, step: int, action: Any = None, **how: Any) -> Trace:
+def branch(folder: str, step: int, action: object = None, **how: Any) -> Trace:
     """The episode in `folder` up to `step`, then `action` if given; `how` goes to `capture`."""
     before = load(Path(folder))
     meta = before.meta
@@ -38,7 +38,7 @@ def branch(folder: str, step: int, action: Any = None, **how: Any) -> Trace:
     return after
 
 
-def branch_to_disk(folder: str, step: int, action: Any = None, **how: Any) -> str:
+def branch_to_disk(folder: str, step: int, action: Any = None, **how: object) -> str:
     """`branch`, saved into the run beside its origin; returns the folder."""
     trace = branch(folder, step, action, **how)
     return str(save(trace, place(_run(folder), trace.meta)))

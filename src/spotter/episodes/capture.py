@@ -50,7 +50,7 @@ class Player:
     policy: Policy | None
     """None where fresh weights shall be made for whatever the environment shows."""
     progress: Progress
-    card: Mapping[str, Any]
+    card: Mapping[str, object]
     mixer: Any
     """State of the reward mixer when the checkpoint was written; None if unknown."""
     changes: tuple[str, ...]
@@ -67,7 +67,7 @@ def capture(
     most_steps: int = MOST_STEPS,
     untrained: bool = False,
     on_step: Callable[[int], bool] | None = None,
-    first_actions: Sequence[Any] = (),
+    first_actions: Sequence[object] = (),
     pictures: bool = True,
 ) -> Trace:
     """Play one episode and keep all of it.
@@ -214,7 +214,7 @@ class _Episode:
         seed: int,
         most_steps: int,
         on_step: Callable[[int], bool] | None,
-        first_actions: Sequence[Any],
+        first_actions: Sequence[object],
     ) -> str:
         """Returns how it ended."""
         stage = self.stage
@@ -235,7 +235,7 @@ class _Episode:
         self.final_value = self._value(stage.buffers.obs)
         return "cut" if len(self._rows) >= most_steps else "stopped"
 
-    def _described(self, action: Any) -> Array:
+    def _described(self, action: object) -> Array:
         spec, mask = self.stage.vector.spaces.action, self.stage.buffers.mask
         reported = np.asarray(action, spec.dtype)
         offered = f"{spec.kind} {list(spec.nvec or spec.shape)}"
@@ -323,7 +323,7 @@ def _in_range(action: Array, spec: ActionSpec) -> bool:
 
 def _meta(player: Player, stage: Stage, episode: _Episode, seed: int, mode: str, end: str) -> Meta:
     config, spaces = player.config, stage.vector.spaces
-    lam = getattr(config.algo, "lambda_", None)
+    lam = config.algo.own("lambda_")
     warnings = (f"{config.env.id} gives no images: {stage.problem}",) if stage.problem else ()
     return Meta(
         run=player.run.id,

@@ -120,7 +120,7 @@ def usual(out: str) -> tuple[str, int]:
 
 def make_to_disk(
     selector: str, report: Callable[[str], bool] | None = None, **how: Any
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """`make_film` for another process: what the JSON beside the film holds, and where it is.
 
     `report` hears what is being done, and ends it by False.
@@ -158,7 +158,7 @@ def _check(checkpoints: int, seconds: float, fps: int, seed: int | None) -> None
         raise UserError(f"a seed is a whole number from 0 to {2**31 - 1}, not {seed}")
 
 
-def _about(made: Made) -> dict[str, Any]:
+def _about(made: Made) -> dict[str, object]:
     """The JSON beside the film."""
     stages = [
         {

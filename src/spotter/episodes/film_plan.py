@@ -227,7 +227,7 @@ def captions(stage: Stage, index: int, of: int, title: str, note: str) -> Captio
 
 
 def title_card(
-    info: Mapping[str, Any], title: str, chosen: Sequence[Stage], there: Sequence[Stage]
+    info: Mapping[str, object], title: str, chosen: Sequence[Stage], there: Sequence[Stage]
 ) -> Card:
     game = f"{info['env']} · {info['algo']}"
     last = chosen[-1]

@@ -17,6 +17,7 @@ from spotter.envs.backends.local import LocalVector
 from spotter.envs.backends.slices import EnvInstance
 from spotter.envs.base import Env
 from spotter.envs.make import EnvBuilder
+from spotter.envs.wrapping import Start, Step
 from spotter.episodes.capture import fresh
 from spotter.episodes.film_plan import Stage
 from spotter.policy.actor import cleared
@@ -57,9 +58,7 @@ class Watcher(gym.Wrapper[Any, Any, Any, Any]):
         self.has_begun = self._is_over = False
         self._shape: tuple[int, ...] = ()
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         start = self.env.reset(seed=seed, options=options)
         if self.has_begun:
             self._is_over = True  # the next episode is not needed
@@ -69,7 +68,7 @@ class Watcher(gym.Wrapper[Any, Any, Any, Any]):
             self._look()
         return start
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> Step:
         obs, reward, terminated, truncated, info = self.env.step(action)
         if not self._is_over:
             self.rewards.append(float(reward))

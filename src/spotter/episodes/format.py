@@ -321,7 +321,7 @@ def _check_meta(meta: Meta) -> None:
         raise ValueError("its action_low, action_high or baseline_mean is no number")
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(value: object) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -10,7 +10,7 @@ import re
 import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from gymnasium import spaces as gs
@@ -18,6 +18,7 @@ from gymnasium import spaces as gs
 from spotter.config import EnvConfig
 from spotter.envs.base import family
 from spotter.envs.naming import action_names
+from spotter.envs.spaces import Space
 from spotter.plugins import did_you_mean
 from spotter.types import ActionSpec, Array, UserError
 
@@ -110,8 +111,8 @@ class Keyboard:
 
 def keyboard(
     env: EnvConfig,
-    bare: gs.Space[Any],
-    space: gs.Space[Any],
+    bare: Space,
+    space: Space,
     spec: ActionSpec,
     overrides: Mapping[str, str | int] | None = None,
 ) -> Keyboard:
@@ -253,9 +254,7 @@ def _group(part: int, size: int, names: Sequence[str], count: int) -> list[str]:
 # --- axes ----------------------------------------------------------------------------------------
 
 
-def _axes(
-    names: Sequence[str], space: gs.Space[Any], overrides: Mapping[str, str | int]
-) -> Keyboard:
+def _axes(names: Sequence[str], space: Space, overrides: Mapping[str, str | int]) -> Keyboard:
     """Two keys per number, for its lowest and highest value; in between while none is held."""
     assert isinstance(space, gs.Box)
     low, high = space.low.ravel().astype(np.float64), space.high.ravel().astype(np.float64)
@@ -289,7 +288,7 @@ def _axes(
 _ENDS: Final = (("−", -1.0), ("+", 1.0))
 
 
-def _axis_keys(label: str, taken: Mapping[str, Any]) -> tuple[str, str]:
+def _axis_keys(label: str, taken: Mapping[str, object]) -> tuple[str, str]:
     """Which keys move an axis, by what it is called."""
     word = label.lower()
     if any(part in word for part in _DOWNRIGHT) and "down" not in taken:

@@ -12,7 +12,7 @@ _UNITS: Final = (
 )
 
 
-def brought_up(data: Mapping[str, Any]) -> dict[str, Any]:
+def brought_up(data: Mapping[str, Any]) -> dict[str, object]:
     """The fields of `trace.json` as version 2 has them."""
     found, settings = {**data}, data.get("settings")
     algo = settings.get("algo") if isinstance(settings, Mapping) else None

@@ -64,7 +64,7 @@ class Screen:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                rendered: Any = self._env.render()
+                rendered: object = self._env.render()
             return jpeg(_checked(np.asarray(rendered)))
         except Exception as error:  # third-party rendering code may fail in any way
             self.problem = " ".join(f"{type(error).__name__}: {error}".split())

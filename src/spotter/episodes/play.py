@@ -154,7 +154,7 @@ class Session:
         self.shot = self._shoot(obs, info)
         return self.shot
 
-    def _replay(self, opening: Opening, obs: Any, info: Mapping[str, Any]) -> Any:
+    def _replay(self, opening: Opening, obs: object, info: Mapping[str, object]) -> Any:
         """The opening's actions once more; everything must look the same."""
         for step, action in enumerate(opening.actions):
             seen = self._seen(obs)
@@ -191,7 +191,7 @@ class Session:
         )
         return self.shot
 
-    def _do(self, action: Array) -> tuple[Any, float, str, Mapping[str, Any]]:
+    def _do(self, action: Array) -> tuple[object, float, str, Mapping[str, object]]:
         """The next observation, the reward, how the episode ended if it did, and its info."""
         self._frames.clear()
         obs, reward, terminated, truncated, info = self._copy.env.step(self._copy.decode(action))
@@ -233,7 +233,7 @@ class Session:
         turns = all(leaf.kind in ("discrete", "multi_discrete") for leaf in leaves)
         return turns and self.keyboard.action(frozenset()) is None
 
-    def _shoot(self, obs: Any, info: Mapping[str, Any]) -> Shot:
+    def _shoot(self, obs: object, info: Mapping[str, object]) -> Shot:
         """What there is to see now."""
         seen = self._seen(obs)
         is_masked = self._copy.use_mask and "action_mask" in info
@@ -359,7 +359,7 @@ def keep(
     which: str,
     seed: int,
     mode: str,
-    actions: Sequence[Any],
+    actions: Sequence[object],
     score: float,
     is_over: bool,
     changes: Sequence[str] = (),

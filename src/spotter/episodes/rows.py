@@ -1,7 +1,7 @@
 """A trace as rows for a CSV file."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from spotter.episodes.format import Array, Trace
 from spotter.episodes.labels import action_label, choices
@@ -9,13 +9,13 @@ from spotter.episodes.labels import action_label, choices
 _MOST_NUMBERS: Final = 32  # of an observation leaf; images stay out
 
 
-def table(trace: Trace, more: Mapping[str, Array] | None = None) -> list[list[Any]]:
+def table(trace: Trace, more: Mapping[str, Array] | None = None) -> list[list[object]]:
     """Rows for a CSV file, the header first; `more` are further columns [T].
 
     Images and long vectors stay out. What `advantages.judged` found goes in as
     `table(trace, judged(trace).columns())`.
     """
-    columns: dict[str, Sequence[Any]] = {
+    columns: dict[str, Sequence[object]] = {
         "step": range(trace.meta.length),
         "action": [action_label(trace, t) for t in range(trace.meta.length)],
     }
@@ -39,7 +39,7 @@ def _order(name: str) -> tuple[int, str]:
     return (_COLUMNS.index(name) if name in _COLUMNS else len(_COLUMNS), name)
 
 
-def _flat(name: str, column: Array, names: Sequence[str]) -> dict[str, list[Any]]:
+def _flat(name: str, column: Array, names: Sequence[str]) -> dict[str, list[object]]:
     """A column per number."""
     if column.ndim == 1:
         return {name: column.tolist()}

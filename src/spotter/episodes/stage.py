@@ -107,7 +107,7 @@ class _Ledger(gym.Wrapper[Any, Any, Any, Any]):
     """Adds up the game's rewards between two decisions, and keeps what it was given."""
 
     paid = 0.0
-    received: Any = None
+    received: object = None
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         self.received = action
@@ -126,14 +126,14 @@ class _Witness(gym.Wrapper[Any, Any, Any, Any]):
         self.info: dict[str, float] = {}
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+        self, *, seed: int | None = None, options: dict[str, object] | None = None
+    ) -> tuple[object, dict[str, object]]:
         start = self.env.reset(seed=seed, options=options)
         if seed is not None:  # the episode after it is not used
             self.first_picture = self.screen.picture()
         return start
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: object) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         step = self.env.step(action)
         self.info = _numbers(step[4])
         self.picture = self.screen.picture()
@@ -178,7 +178,7 @@ def stacks(env: EnvConfig, leaves: Mapping[str, Leaf]) -> dict[str, int]:
     depth = getattr(env, "depth", None) or getattr(env, "stack", None) or 1
     for wrapper in env.wrappers:
         if wrapper.name == "frame_stack" and not wrapper.train_only:
-            depth *= getattr(wrapper, "count", 1)
+            depth *= vars(wrapper)["count"]
     shown = {
         path: leaf.shape[0]
         for path, leaf in leaves.items()

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spotter.episodes.format import Meta, Trace, load
-from spotter.types import UserError
+from spotter.types import Array, UserError
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -175,7 +175,7 @@ def _stretched(x: npt.NDArray[Any]) -> Bytes:
     return _bytes(x / max(float(x.max()), 1e-12))
 
 
-def _bytes(x: npt.NDArray[Any]) -> Bytes:
+def _bytes(x: Array) -> Bytes:
     """From 0 … 1 to bytes."""
     bytes_: Bytes = np.rint(np.clip(x, 0.0, 1.0) * 255).astype(np.uint8)
     return bytes_

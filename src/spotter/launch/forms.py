@@ -6,7 +6,7 @@ config before anything is started: a key that does not exist is refused with the
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args, get_origin
+from typing import Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
@@ -62,7 +62,7 @@ def settings(resolved: Resolved) -> list[Setting]:
     return sorted(found, key=lambda setting: setting.section != "run")  # sections stay in order
 
 
-def _field(path: tuple[str, ...], data: Mapping[str, Any]) -> FieldInfo | None:
+def _field(path: tuple[str, ...], data: Mapping[str, object]) -> FieldInfo | None:
     model = tree.model_at(RunConfig, path[:-1], data)
     if model is None:
         return None
@@ -70,7 +70,7 @@ def _field(path: tuple[str, ...], data: Mapping[str, Any]) -> FieldInfo | None:
     return fields.get(path[-1])
 
 
-def _choices(annotation: Any) -> tuple[str, ...]:
+def _choices(annotation: object) -> tuple[str, ...]:
     if annotation is bool:
         return ("true", "false")
     if get_origin(annotation) is Literal:

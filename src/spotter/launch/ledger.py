@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from spotter.launch.local import FOLDER
 from spotter.rundir import identity, process, registry
@@ -216,7 +216,7 @@ def _one(book: sqlite3.Connection, id: int) -> Entry:
     return next(entry for entry in _entries(book, "WHERE id = ?", (id,)))
 
 
-def _entries(book: sqlite3.Connection, where: str, values: tuple[Any, ...] = ()) -> list[Entry]:
+def _entries(book: sqlite3.Connection, where: str, values: tuple[object, ...] = ()) -> list[Entry]:
     names = list(Entry.__dataclass_fields__)
     rows = book.execute(f"SELECT {', '.join(names)} FROM entries {where}", values).fetchall()
     return [Entry(**dict(zip(names, row, strict=True))) for row in rows]

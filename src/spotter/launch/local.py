@@ -227,7 +227,7 @@ def checked(address: str, overrides: Sequence[str] = ()) -> Resolved:
     return resolve(address, overrides)
 
 
-def checked_resume(settings: Mapping[str, Any], overrides: Sequence[str]) -> RunConfig:
+def checked_resume(settings: Mapping[str, object], overrides: Sequence[str]) -> RunConfig:
     """The config a run would resume with; `UserError` for one that is unknown or fixed."""
     before = validate(settings)
     after = changed(before, overrides)
@@ -267,7 +267,7 @@ def _last(text: str) -> str:
 
 def _python() -> tuple[str, dict[str, str]]:
     """Python itself: on Windows a virtual environment's only starts another, under another id."""
-    base = getattr(sys, "_base_executable", sys.executable)
+    base = vars(sys).get("_base_executable", sys.executable)
     if sys.platform == "win32" and base != sys.executable:
         return base, {"__PYVENV_LAUNCHER__": sys.executable}
     return sys.executable, {}
@@ -283,4 +283,6 @@ def _apart() -> dict[str, Any]:
 def _interrupt() -> int:
     """What asks one process to save and stop."""
     # Windows delivers Ctrl-C to a whole console only; Ctrl-Break reaches one process group
-    return int(getattr(signal, "CTRL_BREAK_EVENT", signal.SIGINT))
+    if sys.platform == "win32":
+        return int(signal.CTRL_BREAK_EVENT)
+    return int(signal.SIGINT)

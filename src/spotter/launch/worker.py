@@ -13,7 +13,7 @@ import os
 import queue
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class WorkerError(RuntimeError):
 @dataclass
 class _Job:
     future: "Future[Any]"
-    report: Callable[[Any], None] | None
+    report: Callable[[object], None] | None
     pipe: Connection | None
 
 
@@ -56,7 +56,7 @@ class Worker:
         atexit.register(self.close)  # also where the server is made to end at once
 
     async def run(
-        self, name: str, /, *, report: Callable[[Any], None] | None = None, **kwargs: Any
+        self, name: str, /, *, report: Callable[[Any], None] | None = None, **kwargs: object
     ) -> Any:
         """Await `module:function(**kwargs)`; `UserError` and `WorkerError` come through.
 
@@ -66,7 +66,7 @@ class Worker:
         """
         loop = asyncio.get_running_loop()
 
-        def hand_over(data: Any) -> None:
+        def hand_over(data: object) -> None:
             if report is not None:
                 with suppress(RuntimeError):  # the server is going down
                     loop.call_soon_threadsafe(report, data)
@@ -79,7 +79,7 @@ class Worker:
             self._jobs.pop(number, None)
             raise
 
-    def submit(self, name: str, /, **kwargs: Any) -> "Future[Any]":
+    def submit(self, name: str, /, **kwargs: object) -> "Future[Any]":
         """The same for a thread that wants to wait by itself."""
         return self._submit(name, kwargs, None)[1]
 
@@ -95,11 +95,11 @@ class Worker:
             children.end([process], _PATIENCE_S)
 
     def _submit(
-        self, name: str, kwargs: dict[str, Any], report: Callable[[Any], None] | None
+        self, name: str, kwargs: Mapping[str, object], report: Callable[[object], None] | None
     ) -> tuple[int, "Future[Any]"]:
         assert name.startswith(_PACKAGE) and name.count(":") == 1, name
         number = next(self._numbers)
-        future: Future[Any] = Future()
+        future: Future[object] = Future()
         with self._lock:
             if self._pipe is None or self._process is None or not self._process.is_alive():
                 self._start()
@@ -133,7 +133,7 @@ class Worker:
         for number in lost:
             self._fail(number, WorkerError(_CRASHED))
 
-    def _send(self, message: tuple[Any, ...]) -> bool:
+    def _send(self, message: tuple[object, ...]) -> bool:
         with self._lock:
             try:
                 if self._pipe is None:
@@ -143,7 +143,7 @@ class Worker:
             except (OSError, ValueError):
                 return False
 
-    def _finish(self, number: int, result: Any) -> None:
+    def _finish(self, number: int, result: object) -> None:
         job = self._jobs.pop(number, None)
         if job is not None and job.future.set_running_or_notify_cancel():
             job.future.set_result(result)
@@ -163,7 +163,7 @@ def _error(is_users: bool, sentence: str, details: str) -> Exception:
 
 def _serve(pipe: Connection) -> None:
     """Run jobs until the other side is gone."""
-    jobs: queue.SimpleQueue[tuple[int, str, dict[str, Any], bool]] = queue.SimpleQueue()
+    jobs: queue.SimpleQueue[tuple[int, str, dict[str, object], bool]] = queue.SimpleQueue()
     cancelled: set[int] = set()
     threading.Thread(target=_receive, args=(pipe, jobs, cancelled), daemon=True).start()
     while True:
@@ -193,18 +193,18 @@ def _receive(
         os._exit(0)  # the server is gone, and nothing waits for what runs here
 
 
-def _reporter(pipe: Connection, number: int, cancelled: set[int]) -> Callable[[Any], bool]:
-    def report(data: Any) -> bool:
+def _reporter(pipe: Connection, number: int, cancelled: set[int]) -> Callable[[object], bool]:
+    def report(data: object) -> bool:
         _reply(pipe, ("report", number, data))
         return number not in cancelled
 
     return report
 
 
-def _outcome(number: int, name: str, kwargs: dict[str, Any]) -> tuple[str, int, Any]:
+def _outcome(number: int, name: str, kwargs: Mapping[str, object]) -> tuple[str, int, object]:
     try:
         module, _, function = name.partition(":")
-        return "done", number, getattr(importlib.import_module(module), function)(**kwargs)
+        return "done", number, vars(importlib.import_module(module))[function](**kwargs)
     except UserError as error:
         return "failed", number, (True, str(error), "")
     except Exception as error:
@@ -212,7 +212,7 @@ def _outcome(number: int, name: str, kwargs: dict[str, Any]) -> tuple[str, int, 
         return "failed", number, (False, sentence, traceback.format_exc())
 
 
-def _reply(pipe: Connection, message: tuple[str, int, Any]) -> None:
+def _reply(pipe: Connection, message: tuple[str, int, object]) -> None:
     try:
         pipe.send(message)
     except OSError:

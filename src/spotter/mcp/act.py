@@ -8,7 +8,7 @@ and why.
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -210,7 +210,7 @@ class Act:
     # --- processes -------------------------------------------------------------------------------
 
     def _launched(
-        self, request: LaunchRequest, budget: Budget, reason: str, asked: dict[str, Any],
+        self, request: LaunchRequest, budget: Budget, reason: str, asked: Mapping[str, object],
         launch: Callable[[], Launch],
     ) -> Answer:  # fmt: skip
         entry, is_new = self.desk.ledger.reserve(request, self.desk.terms.limits)
@@ -234,7 +234,7 @@ class Act:
         return self._described(found.run, budget)
 
     def _await(
-        self, entry: Entry, started: Launch, reason: str, asked: dict[str, Any],
+        self, entry: Entry, started: Launch, reason: str, asked: Mapping[str, object],
         found: "_Found", done: threading.Event,
     ) -> None:  # fmt: skip
         """Until there is a run to write into, or none will be."""
@@ -279,7 +279,7 @@ class Act:
 
     def _described(self, run: str | None, budget: Budget) -> Answer:
         spent, most = self.desk.ledger.spent(), self.desk.terms.limits
-        data: dict[str, Any] = {
+        data: dict[str, object] = {
             "run": run,
             "budget": {"env_steps": budget.steps, "minutes": budget.minutes},
             "minutes_from": budget.minutes_from,
@@ -300,7 +300,7 @@ class _Found:
     problem: str | None = None
 
 
-def _text(asked: dict[str, Any], steps: int | None, minutes: float | None) -> str:
+def _text(asked: Mapping[str, object], steps: int | None, minutes: float | None) -> str:
     """All of a request, so that the same key for another one is noticed."""
     return json.dumps({**asked, "steps": steps, "minutes": minutes}, sort_keys=True)
 
@@ -313,5 +313,5 @@ def _actor(ctx: Ctx) -> str:
     return f"agent {printable or 'without a name'} via mcp"
 
 
-def _note_down(run: Run, what: str, actor: str, reason: str, **details: Any) -> None:
+def _note_down(run: Run, what: str, actor: str, reason: str, **details: object) -> None:
     run.event("action", {"what": what, "actor": actor, "reason": reason, **details})

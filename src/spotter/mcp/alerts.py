@@ -76,7 +76,7 @@ def has_news(run: Run, cursor: Cursor) -> bool:
     return _changed(run.events_path) >= cursor.seconds() - _CLOCKS_S
 
 
-def page(runs: Iterable[Run], cursor: Cursor, limit: int) -> dict[str, Any]:
+def page(runs: Iterable[Run], cursor: Cursor, limit: int) -> dict[str, object]:
     """The first alerts behind a cursor, as many as so many tokens hold, and the next cursor."""
     found = sorted(
         (alert for run in runs for alert in _behind(run, cursor)),
@@ -84,7 +84,7 @@ def page(runs: Iterable[Run], cursor: Cursor, limit: int) -> dict[str, Any]:
     )
     shown = found[:_MOST]
     while True:
-        data: dict[str, Any] = {"alerts": shown, "cursor": str(cursor.after(shown))}
+        data: dict[str, object] = {"alerts": shown, "cursor": str(cursor.after(shown))}
         if len(shown) < len(found):
             count = f"{len(shown)} of {len(found)} shown, the earliest"
             data["cut"] = f"alerts: {count}; ask again with since=cursor"
@@ -106,7 +106,7 @@ def _behind(run: Run, cursor: Cursor) -> Iterator[Alert]:
             yield _described(run.id, time, event)
 
 
-def _described(run: str, time: str, event: Mapping[str, Any]) -> Alert:
+def _described(run: str, time: str, event: Mapping[str, object]) -> Alert:
     steps = event.get("env_steps")
     return {
         "time": time,

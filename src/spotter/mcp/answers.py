@@ -65,13 +65,13 @@ def mistake(sentence: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
-def as_text(data: Mapping[str, Any]) -> str:
+def as_text(data: Mapping[str, object]) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
 def fitted(
-    data: dict[str, Any], cuttable: Mapping[str, Keep], hint: str, limit: int
-) -> dict[str, Any]:
+    data: dict[str, object], cuttable: Mapping[str, Keep], hint: str, limit: int
+) -> dict[str, object]:
     """The data with its lists shortened until it fits, and with `cut` to say so."""
     if tokens(as_text(data)) <= limit:
         return data
@@ -91,7 +91,7 @@ def fitted(
     return data | {"cut": _said(shown, hint)}
 
 
-def _size(data: Mapping[str, Any], shown: Mapping[str, tuple[int, int]], hint: str) -> int:
+def _size(data: Mapping[str, object], shown: Mapping[str, tuple[int, int]], hint: str) -> int:
     return tokens(as_text(data)) + (tokens(_said(shown, hint)) + _ROOM_FOR_CUT if shown else 0)
 
 
@@ -100,7 +100,7 @@ def _said(shown: Mapping[str, tuple[int, int]], hint: str) -> str:
     return "; ".join([*parts, hint] if hint else parts)
 
 
-def _clipped(data: dict[str, Any], hint: str, limit: int) -> dict[str, Any]:
+def _clipped(data: Mapping[str, object], hint: str, limit: int) -> dict[str, object]:
     """The last resort: the beginning of the text."""
     text = as_text(data)
     while text and tokens(text) + tokens(hint) + _ROOM_FOR_CUT > limit:
@@ -108,22 +108,22 @@ def _clipped(data: dict[str, Any], hint: str, limit: int) -> dict[str, Any]:
     return {"beginning": text, "cut": f"the rest of this answer; {hint or 'ask for less'}"}
 
 
-def _at(data: Any, name: str) -> Any:
+def _at(data: object, name: str) -> object:
     for key in name.split("."):
         data = data.get(key) if isinstance(data, Mapping) else None
     return data
 
 
-def _with(data: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
+def _with(data: dict[str, Any], name: str, value: object) -> dict[str, object]:
     head, dot, rest = name.partition(".")
     return {**data, head: _with(data[head], rest, value) if dot else value}
 
 
-def _dumped(value: Any) -> str:
+def _dumped(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if value else ""
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Data as JSON can hold it; numbers short, text not endless."""
     if isinstance(value, Mapping):
         return {str(key): plain(inner) for key, inner in value.items()}

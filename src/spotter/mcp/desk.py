@@ -1,6 +1,6 @@
 """What every tool works at: the door to the runs, their histories, the launcher, the limits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -79,7 +79,7 @@ class Desk(Access):
 
         return RunView(run, self.history(run))
 
-    def work(self, function: str, timeout_s: float, /, **arguments: Any) -> Any:
+    def work(self, function: str, timeout_s: float, /, **arguments: object) -> Any:
         """Have the worker process do something that needs torch; few may wait for it at once."""
         if not self._room.acquire(blocking=False):
             raise UserError(f"{_WAITING} requests are being computed already; ask again later")
@@ -89,7 +89,7 @@ class Desk(Access):
         finally:
             self._room.release()
 
-    def _computed(self, function: str, timeout_s: float, arguments: dict[str, Any]) -> Any:
+    def _computed(self, function: str, timeout_s: float, arguments: Mapping[str, object]) -> object:
         try:
             return self.worker.submit(function, **arguments).result(timeout_s)
         except TimeoutError:

@@ -1,9 +1,7 @@
 """What the worker process does for the tools: functions of plain data that take long."""
 
-from typing import Any
 
-
-def evaluate(selector: str, episodes: int | None) -> list[dict[str, Any]]:
+def evaluate(selector: str, episodes: int | None) -> list[dict[str, object]]:
     """Play a saved policy again, on test seeds where `episodes` is given."""
     from spotter.training.evaluate import play_again
 
@@ -22,7 +20,7 @@ def evaluate(selector: str, episodes: int | None) -> list[dict[str, Any]]:
     ]
 
 
-def diagnose(run: str, trusted: bool) -> dict[str, Any]:
+def diagnose(run: str, trusted: bool) -> dict[str, object]:
     """What is wrong with a run, its environment included, which is tried."""
     from spotter.diagnose.doctor.run import as_data
     from spotter.diagnose.doctor.run import diagnose as found

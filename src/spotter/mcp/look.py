@@ -61,7 +61,7 @@ class Look:
             addresses = sorted({entry.address.partition(":")[0] for entry in known})
             raise UserError(f"no recipe matches '{find[:60]}'{did_you_mean(find, addresses)}")
         rows = [_recipe(entry) for entry in found[:limit]]
-        data: dict[str, Any] = {"recipes": rows, "matching": len(found), "algos": names("algos")}
+        data: dict[str, object] = {"recipes": rows, "matching": len(found), "algos": names("algos")}
         return Answer(data, {"recipes": "first"}, "use find")
 
     def config(
@@ -88,13 +88,13 @@ class Look:
         for one in known:
             if match.lower() in one.name.lower() and (full or match or one.origin != "default"):
                 origin = "overrides" if one.origin == COMMAND_LINE else one.origin
-                row: dict[str, Any] = {"name": one.name, "value": one.value, "from": origin}
+                row: dict[str, object] = {"name": one.name, "value": one.value, "from": origin}
                 if match:
                     row |= {"about": one.about, "choices": list(one.choices)}
                 rows.append({key: each for key, each in row.items() if each})
         if not rows:
             check_match(match, "setting", [one.name for one in known])
-        data: dict[str, Any] = {"address": resolved.address, "about": resolved.description}
+        data: dict[str, object] = {"address": resolved.address, "about": resolved.description}
         if resolved.notes:
             data["notes"] = list(resolved.notes)
         if resolved.expect:
@@ -126,7 +126,7 @@ class Look:
         by_score = sorted(infos, key=value, reverse=True) if best else None
         infos = by_score or _sorted(infos, sort, ascending)
         rows = [row(info) for info in infos[:limit]]
-        data: dict[str, Any] = {"runs": rows, "matching": len(infos)}
+        data: dict[str, object] = {"runs": rows, "matching": len(infos)}
         if problems := self.desk.problems():
             data["unreadable"] = [clip(problem, 120) for problem in problems.values()][:5]
         return Answer(data, {"runs": "first"}, "narrow the query")
@@ -187,7 +187,7 @@ class Look:
         return Answer(data)
 
 
-def _recipe(entry: Entry) -> dict[str, Any]:
+def _recipe(entry: Entry) -> dict[str, object]:
     if entry.problem:
         return {"address": entry.address, "problem": clip(entry.problem)}
     return {
@@ -207,7 +207,7 @@ def _of_run(run: Run, match: str, full: bool, trust: bool) -> Answer:
     info, settings = run.info(), run.settings()
     safe.check_readable(run, trust, str(info["address"]))
     recipe = reproduce.recipe(info, settings, changed=False)
-    data: dict[str, Any] = {"run": run.id, "address": recipe.address, "command": recipe.command}
+    data: dict[str, object] = {"run": run.id, "address": recipe.address, "command": recipe.command}
     if full or match:
         known = _leaves(settings)
         found = [path for path in known if match.lower() in ".".join(path).lower()]
@@ -232,7 +232,7 @@ def check_match(match: str, kind: str, names: list[str]) -> None:
         raise UserError(f"no {kind} has '{match[:60]}' in its name; {hint}")
 
 
-def _leaves(data: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+def _leaves(data: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     """Two levels deep, as config.yaml is written."""
     if isinstance(data, dict) and data and len(path) < 2:
         return [leaf for key, inner in data.items() for leaf in _leaves(inner, (*path, str(key)))]
@@ -280,7 +280,7 @@ def state(info: Info) -> str:
 
 def scores(test: Judged | None, best: Judged | None) -> dict[str, Any]:
     """Mean, half the 95 % interval over episodes, and how many these were, on either seeds."""
-    data: dict[str, Any] = {}
+    data: dict[str, object] = {}
     for name, found in (("score", test), ("best_eval", best)):
         data[name] = found.mean if found else None
         data[f"{name}_plus_minus_95"] = found.half if found else None
@@ -288,15 +288,15 @@ def scores(test: Judged | None, best: Judged | None) -> dict[str, Any]:
     return data
 
 
-def _over_seeds(groups: "Sequence[compare.Group]") -> list[dict[str, Any]]:
+def _over_seeds(groups: "Sequence[compare.Group]") -> list[dict[str, object]]:
     """What several seeds say, and how likely a run of a group beats one of the first."""
     from spotter.intervals import FEW_SEEDS
     from spotter.rundir import compare
 
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     differs = compare.distinguishing([group.views[0] for group in groups])
     for group, words in zip(groups, differs, strict=True):
-        line: dict[str, Any] = {
+        line: dict[str, object] = {
             "group": group.name,
             "recipe": group.views[0].info["address"],
             "seeds": sorted(one.info["seed"] for one in group.views),
@@ -314,7 +314,7 @@ def _over_seeds(groups: "Sequence[compare.Group]") -> list[dict[str, Any]]:
     return rows
 
 
-def _outcome(view: RunView) -> dict[str, Any]:
+def _outcome(view: RunView) -> dict[str, object]:
     info, score = view.info, view.score
     return {
         "id": info["id"],

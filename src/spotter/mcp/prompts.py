@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from string import Template
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from pydantic import Field
 
@@ -143,7 +143,7 @@ def _text(name: str) -> Template:
 
 
 def _prompt(function: Callable[..., str], title: str, description: str) -> Prompt:
-    names: dict[str, Any] = function.__annotations__
+    names: dict[str, object] = function.__annotations__
     arguments = tuple(name for name in names if name != "return")
     return Prompt(function.__name__, title, description, arguments, function)
 

@@ -5,7 +5,7 @@ Checked on the text of a request, before the config is resolved: resolving impor
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from spotter import plugins
 from spotter.config import Resolved, RunConfig, recipes, tree
@@ -65,7 +65,7 @@ def resumed(run: Run, overrides: Sequence[str], trust: bool) -> RunConfig:
 
 def update_steps(config: RunConfig) -> int:
     """Env steps of one update, which is never cut short; 1 where episodes decide."""
-    return config.env.count * int(getattr(config.algo, "steps", 1))
+    return config.env.count * int(config.algo.own("steps", 1))
 
 
 def check_overrides(overrides: Sequence[str]) -> None:
@@ -100,7 +100,7 @@ def check_readable(run: Run, trust: bool, address: str = "") -> None:
             _check_address(address)
 
 
-def _check_settings(settings: Mapping[str, Any]) -> None:
+def _check_settings(settings: Mapping[str, object]) -> None:
     check_names(settings, _TRUST)
     for place, text in texts(settings):
         _check_text(place, text)
@@ -160,6 +160,6 @@ def _check_sizes(config: RunConfig) -> None:
         raise UserError("policy.hidden: at most 16 layers of 8,192 units from here")
 
 
-def _largest(value: Any) -> Any:
+def _largest(value: object) -> object:
     """A schedule counts with its largest value."""
     return max(Schedule.model_validate(value).values()) if isinstance(value, Mapping) else value

@@ -74,7 +74,7 @@ class See:
         if first > end:
             raise UserError(f"the episode has steps 0 to {trace.meta.length - 1}")
         found = judged(trace)
-        data: dict[str, Any] = {"run": chosen.id, "episode": folder.name} | _head(trace)
+        data: dict[str, object] = {"run": chosen.id, "episode": folder.name} | _head(trace)
         data |= {"method": found.method} | _table(trace, found, range(first, end + 1), budget)
         return Answer(data, {"rows": "first"}, "use first and last")
 
@@ -161,7 +161,7 @@ class See:
         found = lines.chart(self.desk, chosen, metrics, smooth)
         if not found.panels:
             raise UserError("there is nothing to draw yet; try again shortly")
-        data: dict[str, Any] = {"runs": [one.name for one in chosen], "x": "env steps"}
+        data: dict[str, object] = {"runs": [one.name for one in chosen], "x": "env steps"}
         if form == "png":
             return Answer(data, pictures=[Picture(png.drawn(found), "", "image/png")])
         texts = terminal.drawn(found, named=len(chosen) > 1)
@@ -234,7 +234,7 @@ class See:
 
         if need_one and not listing(run):
             self._recorded(run, "")
-        rows: list[dict[str, Any]] = []
+        rows: list[dict[str, object]] = []
         folders: list[Path] = []
         apart = 0
         for folder in listing(run):
@@ -247,7 +247,7 @@ class See:
                 row = {"episode": folder.name, "score": meta.score, "changes": meta.changes}
                 rows.append({key: each for key, each in row.items() if each != ()})
                 folders.append(folder)
-        reported: dict[str, Any] = {"episodes": rows}
+        reported: dict[str, object] = {"episodes": rows}
         if apart:
             reported["left_out"] = (
                 f"{apart} {'episode' if apart == 1 else 'episodes'} with changed settings, "
@@ -267,7 +267,7 @@ def checkpoint_name(text: str) -> str:
     return text
 
 
-def _components(history: "History", names: Sequence[str]) -> dict[str, Any]:
+def _components(history: "History", names: Sequence[str]) -> dict[str, object]:
     """Mean and spread of each component of an action; empty where it is one choice or number."""
     means = sorted((key for key in history.keys if key.startswith("action/mean/")), key=len)
     found = [
@@ -291,7 +291,7 @@ def _loaded(folder: Path) -> "Trace":
     return load(folder)
 
 
-def _head(trace: "Trace") -> dict[str, Any]:
+def _head(trace: "Trace") -> dict[str, object]:
     meta = trace.meta
     data = {
         "checkpoint": meta.checkpoint or "fresh weights",
@@ -307,7 +307,7 @@ def _head(trace: "Trace") -> dict[str, Any]:
     return {key: each for key, each in data.items() if each not in (None, "", ())}
 
 
-def _table(trace: "Trace", found: "Judged", asked: range, budget: int) -> dict[str, Any]:
+def _table(trace: "Trace", found: "Judged", asked: range, budget: int) -> dict[str, object]:
     """All steps that were asked for, or the first, the last and what stands out between."""
     from spotter.episodes.advantages import notable
 
@@ -320,7 +320,7 @@ def _table(trace: "Trace", found: "Judged", asked: range, budget: int) -> dict[s
         even = shown[:: max(1, len(shown) // max(1, most - len(ends) - len(odd)))]
         shown = sorted({*ends, *odd[: most - len(ends)], *even})[: most + len(ends)]
     rows = [_row(trace, found, step, stands_out.get(step, "")) for step in shown]
-    data: dict[str, Any] = {
+    data: dict[str, object] = {
         "columns": ["step", "action", "p", "value", "reward", "advantage", "note"],
         "rows": rows,
     }
@@ -329,7 +329,7 @@ def _table(trace: "Trace", found: "Judged", asked: range, budget: int) -> dict[s
     return data
 
 
-def _row(trace: "Trace", found: "Judged", step: int, why: str) -> list[Any]:
+def _row(trace: "Trace", found: "Judged", step: int, why: str) -> list[object]:
     import math
 
     from spotter.episodes.labels import action_label

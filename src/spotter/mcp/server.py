@@ -78,7 +78,7 @@ class Server(MCPServer[Any]):
         return found
 
     async def call_tool(
-        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+        self, name: str, arguments: dict[str, object], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         tools = {tool.name: tool.input_schema for tool in await self.list_tools()}
         if name in self.missing:
@@ -184,7 +184,7 @@ def _guarded(tool: Tool, limit: int) -> Callable[..., CallToolResult]:
     """A user's mistake becomes a sentence for the model; everything else stays in the log."""
 
     @functools.wraps(tool)
-    def call(*args: Any, **kwargs: Any) -> CallToolResult:
+    def call(*args: object, **kwargs: object) -> CallToolResult:
         try:
             return answers.result(tool(*args, **kwargs), limit)
         except (UserError, StorageError, WorkerError) as error:
@@ -193,7 +193,7 @@ def _guarded(tool: Tool, limit: int) -> Callable[..., CallToolResult]:
     return call
 
 
-def _longest(value: Any) -> int:
+def _longest(value: object) -> int:
     if isinstance(value, str):
         return len(value)
     return max(map(_longest, value), default=0) if isinstance(value, list) else 0

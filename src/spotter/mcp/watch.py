@@ -38,7 +38,7 @@ class Watch:
         """How a run is doing: progress, time left, whether its process lives, score, alerts."""
         view = self.desk.view(self.desk.select(run))
         info = view.info
-        data: dict[str, Any] = {"id": view.id, "recipe": info["address"], "seed": info["seed"]}
+        data: dict[str, object] = {"id": view.id, "recipe": info["address"], "seed": info["seed"]}
         data |= _health(self.desk, view)
         data |= _progress(view)
         data["score"] = {
@@ -185,11 +185,11 @@ class Watch:
 # --- status --------------------------------------------------------------------------------------
 
 
-def _health(desk: Desk, view: RunView) -> dict[str, Any]:
+def _health(desk: Desk, view: RunView) -> dict[str, object]:
     info, folder = view.info, view.run.folder
     holder = lock.living_holder(folder, info)
     silent_s = max(0.0, identity.age_s(info["heartbeat"]))
-    data: dict[str, Any] = {"status": state(info), "reason": info["reason"]}
+    data: dict[str, object] = {"status": state(info), "reason": info["reason"]}
     if data["status"] == "running":
         data["phase"] = view.phase
     if data["status"] == "dead":
@@ -208,8 +208,8 @@ def _health(desk: Desk, view: RunView) -> dict[str, Any]:
     return data
 
 
-def _progress(view: RunView) -> dict[str, Any]:
-    data: dict[str, Any] = {
+def _progress(view: RunView) -> dict[str, object]:
+    data: dict[str, object] = {
         "env_steps": view.env_steps,
         "updates": view.updates,
         "budget": {"env_steps": view.budget.env_steps, "minutes": view.budget.minutes},
@@ -224,7 +224,7 @@ def _progress(view: RunView) -> dict[str, Any]:
     return data
 
 
-def _alert(alert: Alert) -> dict[str, Any]:
+def _alert(alert: Alert) -> dict[str, object]:
     return {
         "id": clip(alert.id, 80),
         "level": clip(alert.level, 20),
@@ -270,7 +270,7 @@ def _refuse_empty(curves: Mapping[str, Curve], since: float | None, until: float
         )
 
 
-def _drawn(id: str, curves: Mapping[str, Curve], points: int) -> dict[str, Any]:
+def _drawn(id: str, curves: Mapping[str, Curve], points: int) -> dict[str, object]:
     """Points as pairs of env step and value: the least and greatest of each stretch."""
     from spotter.charts.points import downsample
     from spotter.rundir.trend import trend
@@ -280,7 +280,7 @@ def _drawn(id: str, curves: Mapping[str, Curve], points: int) -> dict[str, Any]:
         seen = trend(x, y)
         shown = downsample(x, y, points)
         pairs = [[int(a), b] for a, b in zip(*(side.tolist() for side in shown), strict=True)]
-        row: dict[str, Any] = {"name": key, "trend": asdict(seen) if seen else None}
+        row: dict[str, object] = {"name": key, "trend": asdict(seen) if seen else None}
         left_out = len(x) - len(pairs)
         if left_out:
             row["left_out"] = f"{left_out} of {len(x)} points; every stretch keeps its extremes"
@@ -288,7 +288,7 @@ def _drawn(id: str, curves: Mapping[str, Curve], points: int) -> dict[str, Any]:
     return {"run": id, "unit": "[env_steps, value]; slope per 1000 env steps", "curves": drawn}
 
 
-def _worth(data: dict[str, Any]) -> int:
+def _worth(data: Mapping[str, object]) -> int:
     from spotter.pages.digest.tokens import tokens
 
     return tokens(as_text(plain(data)))
@@ -297,7 +297,7 @@ def _worth(data: dict[str, Any]) -> int:
 # --- checkpoints ---------------------------------------------------------------------------------
 
 
-def _certificate(score: Score) -> dict[str, Any]:
+def _certificate(score: Score) -> dict[str, object]:
     return {
         "held_out_seeds": score.seeds,
         "score": score.mean,

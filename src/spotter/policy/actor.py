@@ -4,10 +4,11 @@ The caller holds the state: what `act` returns goes into the next `act`, and `cl
 where an episode begins. A policy without memory has an empty state. Who acts is in `engines`.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
+from typing_extensions import TypeVar
 
 from spotter.types import Array, Obs
 
@@ -18,10 +19,13 @@ PolicyState = tuple[Tensor, ...]
 """What a policy remembers, [N, …] each; zero where an episode begins, empty without memory."""
 
 
-class Acted(NamedTuple):
+A_co = TypeVar("A_co", bound=Tensor | Array, covariant=True, default=Tensor | Array)
+
+
+class Acted(NamedTuple, Generic[A_co]):
     """Actions for N rows, and what the policy says about them."""
 
-    action: Tensor | Array
+    action: A_co
     log_prob: Tensor | None
     """None where NumPy acts, as is `value`: a whole rollout's are computed at once."""
     value: Tensor | None
@@ -42,14 +46,14 @@ class Actor(Protocol):
     def act(
         self,
         obs: Obs,
-        mask: Any,
+        mask: object,
         state: PolicyState = (),
         deterministic: bool = False,
     ) -> Acted:
         """Actions for leaves [N, …]; `mask` is [N, entries], true where an action is valid."""
 
 
-def cleared(state: PolicyState, *begun: Any) -> PolicyState:
+def cleared(state: PolicyState, *begun: object) -> PolicyState:
     """The state, zero in rows where an episode begins: where any of these [N] flags is true."""
     if not state:
         return state

@@ -6,7 +6,6 @@ and travel with the weights; nothing in this file knows about environments or al
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -60,7 +59,7 @@ class Policy(nn.Module):
         state: PolicyState = (),
         generator: torch.Generator | None = None,
         deterministic: bool = False,
-    ) -> Acted:
+    ) -> Acted[Tensor]:
         """Choose actions for [B, …] tensors by leaf.
 
         Box actions are in [-1, 1] where bounds are; `predict` converts from and to an environment.
@@ -94,7 +93,7 @@ class Policy(nn.Module):
         """Into the units the critic learns in; the identity without PopArt."""
         return value if self.value_norm is None else self.value_norm.normalize(value)
 
-    def observe_returns(self, target: Any) -> None:
+    def observe_returns(self, target: object) -> None:
         """Let PopArt's statistics see [B] value targets, as a tensor or an array."""
         if self.value_norm is not None:
             self.value_norm.update(torch.as_tensor(target))

@@ -53,7 +53,7 @@ class Message:
 
     def data(self) -> list[dict[str, Any]]:
         """As the protocol wants it."""
-        content: Any = self.text
+        content: object = self.text
         if self.frames:
             content = [_text(self.text)]
             for frame in self.frames:
@@ -155,10 +155,10 @@ def _numbers(trace: Trace, step: int, names: dict[str, str]) -> Sequence[str]:
     ]
 
 
-def _text(text: str) -> dict[str, Any]:
+def _text(text: str) -> dict[str, object]:
     return {"type": "text", "text": text}
 
 
-def _image(jpeg: bytes) -> dict[str, Any]:
+def _image(jpeg: bytes) -> dict[str, object]:
     data = base64.b64encode(jpeg).decode("ascii")
     return {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{data}"}}

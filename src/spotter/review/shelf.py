@@ -56,7 +56,7 @@ def keep(run: Run, fields: Mapping[str, Any]) -> Review:
         write_json(folder / f"{number}.json", asdict(review))  # last: readers look for this one
     finally:
         claim.unlink(missing_ok=True)
-    reported = {key: getattr(review, key) for key in ("number", "model", "question", "by")}
+    reported = {key: vars(review)[key] for key in ("number", "model", "question", "by")}
     run.event("review", reported)
     return review
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from spotter.types import Leaf
+from spotter.types import Array, Leaf
 
 _BEGINNINGS: Final = 32  # one step in so many may begin an episode before the pool must grow
 _WORD: Final = 8  # bytes moved at once
@@ -89,7 +89,7 @@ class History:
     def write(
         self,
         t: int,
-        stacks: npt.NDArray[Any],
+        stacks: Array,
         begun: npt.NDArray[np.bool_],
         first: int = 0,
     ) -> None:
@@ -110,7 +110,7 @@ class History:
         self._now[rows].copy_(self._place_staging[rows], non_blocking=True)
         self._places[t, rows] = self._now[rows]
 
-    def _store(self, images: npt.NDArray[Any], rows: slice) -> npt.NDArray[np.int64]:
+    def _store(self, images: Array, rows: slice) -> npt.NDArray[np.int64]:
         """One image for each of these envs, on its way through memory that may be pinned."""
         start = self._reserve(len(images))
         place = slice(start, start + len(images))
@@ -121,7 +121,7 @@ class History:
             self._pool[place].copy_(torch.from_numpy(images))
         return np.arange(start, start + len(images))
 
-    def _append(self, images: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    def _append(self, images: Array) -> npt.NDArray[np.int64]:
         start = self._reserve(len(images))
         self._pool[start : start + len(images)].copy_(torch.from_numpy(images))
         return np.arange(start, start + len(images))

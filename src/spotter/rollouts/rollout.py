@@ -6,20 +6,25 @@ Names: `x[t]` belongs to the decision at vector step t.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Generic, cast
 
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from typing_extensions import TypeVar
 
 from spotter.envs.backends.buffers import Buffers
 from spotter.policy.actor import PolicyState
 from spotter.rollouts.images import History, Stacks
-from spotter.types import Spaces
+from spotter.types import Numbers, Spaces
 
-Numbers = Any
-"""A tensor; or an array, where NumPy computes the policy."""
+X = TypeVar("X", bound=Numbers, default=Numbers)
+"""Tensors; or arrays, where NumPy computes the policy."""
+Block = TypeVar("Block", bound=Numbers, default=Tensor)
+"""The same, of a whole rollout: `arrays` shows as arrays what was collected as tensors."""
+Arrays = npt.NDArray[Any]
 _DIAGNOSTIC_SAMPLES = 1024
 _DIAGNOSTIC_NUMBERS = 4_000_000  # images have many
 _NUMBERS = ("action", "log_prob", "value", "reward", "next_value")
@@ -28,22 +33,22 @@ _OUTCOMES = ("reward", *_FLAGS)
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Generic[X]):
     """Flattened samples, [B, …]."""
 
-    obs: Mapping[str, Numbers]
+    obs: Mapping[str, X]
     """Or `Stacks`, which are tensors once indexed."""
-    action: Numbers
-    log_prob: Numbers
-    value: Numbers
-    advantage: Numbers
-    target: Numbers
-    mask: Numbers | None
+    action: X
+    log_prob: X
+    value: X
+    advantage: X
+    target: X
+    mask: X | None
 
     def __len__(self) -> int:
         return len(self.action)
 
-    def select(self, indices: Any) -> "Batch":
+    def select(self, indices: slice | X) -> "Batch[X]":
         """Some of the samples; all of them are not put into another order."""
         if not isinstance(indices, slice) and len(indices) == len(self):
             return replace(self, obs={path: _all(leaf) for path, leaf in self.obs.items()})
@@ -57,7 +62,7 @@ class Batch:
             mask=None if self.mask is None else self.mask[indices],
         )
 
-    def sample_obs(self) -> Mapping[str, Numbers]:
+    def sample_obs(self) -> Mapping[str, X]:
         """Enough observations for a diagnosis, spread evenly."""
         numbers = sum(math.prod(leaf[:1].shape) for leaf in self.obs.values())
         most = min(_DIAGNOSTIC_SAMPLES, max(1, _DIAGNOSTIC_NUMBERS // numbers))
@@ -67,16 +72,38 @@ class Batch:
         return {path: leaf[::stride] for path, leaf in self.obs.items()}
 
 
-def _all(leaf: Numbers) -> Numbers:
+def _all(leaf: X) -> X:
     """A tensor or an array itself; stacks put together."""
     return leaf[:] if isinstance(leaf, Stacks) else leaf
 
 
-class Rollout:
+class Rollout(Generic[Block]):
     """Preallocated [T, N] tensors; reused from update to update."""
 
+    steps: int
+    count: int
+    obs: dict[str, Block | History]
+    action: Block
+    log_prob: Block
+    value: Block
+    reward: Block
+    next_value: Block
+    episode_end: Block
+    terminated: Block
+    valid: Block
+    """False where an env had already played its share (whole-episode collecting only)."""
+    mask: Block | None
+    host: dict[str, Arrays]
+    """What the environments say, as arrays; see `upload`."""
+    whole: bool
+    """Whether every sample is valid, so that no check is needed."""
+    lost: list[tuple[int, int, int]]
+    """Samples lost to failing envs: from step, to step, env."""
+    state: PolicyState
+    """What the policy remembered of each env before the first step."""
+
     def __init__(
-        self,
+        self: "Rollout[Tensor]",
         spaces: Spaces,
         steps: int,
         count: int,
@@ -86,45 +113,42 @@ class Rollout:
     ) -> None:
         """`depths`: which leaves are stacks of the latest images, and of how many."""
 
-        def block(*shape: int, dtype: torch.dtype = torch.float32) -> Numbers:
-            return torch.zeros((steps, count, *shape), dtype=dtype, device=device)
+        def block(*shape: int, dtype: str = "float32") -> Tensor:
+            return torch.zeros((steps, count, *shape), dtype=getattr(torch, dtype), device=device)
 
         action = spaces.action
         self.steps, self.count = steps, count
-        self._arrays: Rollout | None = None
-        self.whole = True
-        """Whether every sample is valid, so that no check is needed."""
-        self.lost: list[tuple[int, int, int]] = []
-        """Samples lost to failing envs: from step, to step, env."""
-        self.state: PolicyState = ()
-        """What the policy remembered of each env before the first step."""
-        self.obs: dict[str, Any] = {
+        self._arrays: Rollout[Arrays] | None = None
+        self.whole, self.lost, self.state = True, [], ()
+        self.obs = {
             path: History(leaf, depths[path], steps, count, device)
             if path in depths
-            else block(*leaf.shape, dtype=getattr(torch, leaf.dtype))
+            else block(*leaf.shape, dtype=leaf.dtype)
             for path, leaf in spaces.observation.items()
         }
-        self.action = block(*action.shape, dtype=getattr(torch, action.dtype))
+        self.action = block(*action.shape, dtype=action.dtype)
         self.log_prob, self.value = block(), block()
         self.reward, self.next_value = block(), block()
-        self.episode_end = block(dtype=torch.bool)
-        self.terminated = block(dtype=torch.bool)
-        self.valid = block(dtype=torch.bool)
-        """False where an env had already played its share (whole-episode collecting only)."""
-        self.mask = block(action.mask_size, dtype=torch.bool) if has_mask else None
+        self.episode_end, self.terminated = block(dtype="bool"), block(dtype="bool")
+        self.valid = block(dtype="bool")
+        self.mask = block(action.mask_size, dtype="bool") if has_mask else None
         self.on_cpu = device.type == "cpu"
-        self.host = {name: self._host_array(name) for name in _OUTCOMES}
-        """What the environments say, as arrays; see `upload`."""
+        self.host = {name: self.blocks()[name].cpu().numpy() for name in _OUTCOMES}
 
-    def _host_array(self, name: str) -> npt.NDArray[Any]:
-        block: Tensor = getattr(self, name)
-        return block.numpy() if self.on_cpu else block.cpu().numpy()
+    def blocks(self) -> dict[str, Block]:
+        """What has one number (or one action) for each sample, by name."""
+        return {name: vars(self)[name] for name in (*_NUMBERS, *_FLAGS)}
+
+    @cached_property
+    def leaves(self) -> dict[str, Block]:
+        """Observations that are not kept as stacks."""
+        return {path: x for path, x in self.obs.items() if not isinstance(x, History)}
 
     def show(
-        self, t: int, buffers: Buffers, rows: slice
-    ) -> tuple[dict[str, Numbers], Numbers | None]:
+        self: "Rollout[Tensor]", t: int, buffers: Buffers, rows: slice
+    ) -> tuple[dict[str, Tensor | Stacks], Tensor | None]:
         """Record observations of some envs; returns them and the mask, readable by a policy."""
-        obs: dict[str, Numbers] = {}
+        obs: dict[str, Tensor | Stacks] = {}
         for path, leaf in buffers.obs.items():
             store = self.obs[path]
             if isinstance(store, History):
@@ -141,15 +165,15 @@ class Rollout:
         self.mask[t, rows] = torch.from_numpy(buffers.mask[rows])
         return obs, self.mask[t, rows]
 
-    def upload(self) -> None:
+    def upload(self: "Rollout[Tensor]") -> None:
         """Bring what was written to `host` to the device; on the CPU it is the same memory."""
         if not self.on_cpu:
             for name, array in self.host.items():
-                getattr(self, name).copy_(torch.from_numpy(array))
+                self.blocks()[name].copy_(torch.from_numpy(array))
 
-    def first(self, steps: int) -> "Rollout":
+    def first(self, steps: int) -> "Rollout[Block]":
         """A view of the first rows."""
-        view = object.__new__(Rollout)
+        view: Rollout[Block] = object.__new__(Rollout)
         view.steps, view.count = steps, self.count
         view.whole, view.lost, view.state = self.whole, self.lost, self.state
         view.obs = {
@@ -158,16 +182,14 @@ class Rollout:
         }
         view._arrays, view.on_cpu = None, self.on_cpu
         view.host = {name: array[:steps] for name, array in self.host.items()}
-        for name in (*_NUMBERS, *_FLAGS):
-            setattr(view, name, getattr(self, name)[:steps])
+        vars(view).update({name: block[:steps] for name, block in self.blocks().items()})
         view.mask = None if self.mask is None else self.mask[:steps]
         return view
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self: "Rollout[Tensor]") -> dict[str, object]:
         """Everything in it as arrays; where `has_arrays`."""
         arrays = self.arrays()
-        data: dict[str, Any] = {name: getattr(arrays, name) for name in (*_NUMBERS, *_FLAGS)}
-        return data | {
+        return arrays.blocks() | {
             "obs": dict(arrays.obs),
             "mask": arrays.mask,
             "whole": self.whole,
@@ -175,11 +197,10 @@ class Rollout:
             "state": [part.numpy() for part in self.state],
         }
 
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> "Rollout":
-        rollout = object.__new__(cls)
-        for name in (*_NUMBERS, *_FLAGS):
-            setattr(rollout, name, torch.as_tensor(data[name]))
+    @staticmethod
+    def from_data(data: Mapping[str, Any]) -> "Rollout":
+        rollout = object.__new__(Rollout)
+        vars(rollout).update({name: torch.as_tensor(data[name]) for name in (*_NUMBERS, *_FLAGS)})
         rollout.steps, rollout.count = rollout.reward.shape
         rollout.obs = {path: torch.as_tensor(leaf) for path, leaf in data["obs"].items()}
         rollout.mask = None if data["mask"] is None else torch.as_tensor(data["mask"])
@@ -187,41 +208,46 @@ class Rollout:
         rollout.lost = [(first, last, row) for first, last, row in data["lost"]]
         rollout.state = tuple(torch.as_tensor(part) for part in data.get("state", ()))
         rollout.on_cpu, rollout._arrays = True, None
-        rollout.host = {name: getattr(rollout, name).numpy() for name in _OUTCOMES}
+        rollout.host = {name: rollout.blocks()[name].numpy() for name in _OUTCOMES}
         return rollout
 
     @property
     def has_arrays(self) -> bool:
         return self.on_cpu and not any(isinstance(leaf, History) for leaf in self.obs.values())
 
-    def arrays(self) -> "Rollout":
+    def arrays(self: "Rollout[Tensor]") -> "Rollout[Arrays]":
         """The same memory as NumPy arrays; on the CPU only."""
         if self._arrays is None:
-            view = self.first(self.steps)
+            view: Rollout[Arrays] = object.__new__(Rollout)
+            vars(view).update(vars(self.first(self.steps)))
             view.obs = {
                 path: leaf if isinstance(leaf, History) else leaf.numpy()
                 for path, leaf in self.obs.items()
             }
-            for name in (*_NUMBERS, *_FLAGS):
-                setattr(view, name, getattr(self, name).numpy())
+            vars(view).update({name: block.numpy() for name, block in self.blocks().items()})
             view.mask = None if self.mask is None else self.mask.numpy()
             self._arrays = view
         view = self._arrays
         view.whole, view.lost = self.whole, self.lost
         return view
 
-    def flatten(self, advantage: Numbers, target: Numbers, whole: bool = False) -> Batch:
+    def flatten(self, advantage: Block, target: Block, whole: bool = False) -> Batch[Block]:
         """Valid samples as [B, …]; all of them with `whole`."""
-        keep = None if self.whole or whole else self.valid.reshape(-1)
+        keep = None if self.whole or whole else self.valid.reshape((-1,))
 
-        def flat(x: Numbers) -> Numbers:
-            if isinstance(x, History):
-                return x.stacks.flatten(None if keep is None else torch.as_tensor(keep))
-            x = x.reshape(-1, *x.shape[2:])
+        def flat(x: Block) -> Block:
+            x = x.reshape((-1, *x.shape[2:]))
             return x if keep is None else x[keep]
 
+        def stacks(history: History) -> Block:
+            found = history.stacks.flatten(None if keep is None else torch.as_tensor(keep))
+            return cast(Block, found)  # tensors, once indexed
+
         return Batch(
-            obs={path: flat(leaf) for path, leaf in self.obs.items()},
+            obs={
+                path: stacks(leaf) if isinstance(leaf, History) else flat(leaf)
+                for path, leaf in self.obs.items()
+            },
             action=flat(self.action),
             log_prob=flat(self.log_prob),
             value=flat(self.value),

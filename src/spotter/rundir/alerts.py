@@ -89,7 +89,7 @@ def _steps(event: Event) -> int:
     return whole(event.get("env_steps")) or 0
 
 
-def _counts(written: Any) -> dict[str, Event]:
+def _counts(written: object) -> dict[str, Event]:
     entries = written if isinstance(written, list) else []
     named = {text(each.get("id")): each for each in entries if isinstance(each, Mapping)}
     return {name: each for name, each in named.items() if name}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from spotter.rundir import evaluations
 from spotter.rundir.evaluations import Score
@@ -47,7 +47,7 @@ def read(folder: Path, problems: list[str] | None = None) -> tuple[Checkpoint, .
     return tuple(sorted(found, key=lambda one: one.env_steps))
 
 
-def spaces(folder: Path) -> Mapping[str, Mapping[str, Any]]:
+def spaces(folder: Path) -> Mapping[str, Mapping[str, object]]:
     """`observation` and `action` as the newest readable checkpoint describes them."""
     for step in sorted(folder.glob("checkpoints/step-*"), reverse=True):
         try:
@@ -74,7 +74,7 @@ def _checkpoint(step: Path, roles: tuple[str, ...], pinned: str, problems: list[
     return Checkpoint(step.name, env_steps, roles, pinned, certificates)
 
 
-def _json(path: Path, problems: list[str]) -> dict[str, Any]:
+def _json(path: Path, problems: list[str]) -> dict[str, object]:
     try:
         return read_json(path)
     except FileNotFoundError:

@@ -168,7 +168,7 @@ def unlike_terms(facts: Sequence[Mapping[str, Any] | None], part: str = "") -> s
     return ", ".join(f"{name} {' / '.join(values)}" for name, values in found.items())
 
 
-def _facts(one: RunView) -> Mapping[str, Any] | None:
+def _facts(one: RunView) -> Mapping[str, object] | None:
     """Those written down; of an older run, those its settings stand for today."""
     if one.info["facts"]:
         return dict(one.info["facts"])
@@ -186,7 +186,7 @@ def _games(views: Sequence[RunView]) -> bool:
     return len({_game(one.config) for one in views}) > 1
 
 
-def _game(config: Mapping[str, Any]) -> str:
+def _game(config: Mapping[str, object]) -> str:
     written = config.get("env")
     env = written if isinstance(written, Mapping) else {}
     skipped = ("protocol", *NOT_THE_GAME)
@@ -201,7 +201,7 @@ def _game(config: Mapping[str, Any]) -> str:
 
 
 def differing(
-    sides: Sequence[Mapping[str, Any]], words: Callable[[Any], str] = flow
+    sides: Sequence[Mapping[str, object]], words: Callable[[object], str] = flow
 ) -> dict[str, list[str]]:
     """Dotted names whose values are not the same everywhere, each with one text per side."""
     first, *others = sides
@@ -210,9 +210,9 @@ def differing(
 
 
 def differing_settings(
-    settings: Sequence[Mapping[str, Any]],
-    infos: Sequence[Mapping[str, Any]],
-    words: Callable[[Any], str] = flow,
+    settings: Sequence[Mapping[str, object]],
+    infos: Sequence[Mapping[str, object]],
+    words: Callable[[object], str] = flow,
 ) -> dict[str, list[str]]:
     """The same for settings of runs; one that changed on the way is shown with its env steps."""
     found = differing(settings, words)
@@ -228,7 +228,7 @@ def differing_settings(
     return found
 
 
-def _shown(data: Any, name: str, words: Callable[[Any], str]) -> str:
+def _shown(data: object, name: str, words: Callable[[object], str]) -> str:
     """`-` where there is nothing."""
     for key in name.split("."):
         if not isinstance(data, Mapping) or key not in data:

@@ -191,7 +191,7 @@ def _interval(table: Doubles, middle: Middle) -> tuple[Doubles, Doubles]:
 
 
 def settings_that_differ(
-    runs: Sequence[Run], words: Callable[[Any], str] = flow
+    runs: Sequence[Run], words: Callable[[object], str] = flow
 ) -> dict[str, list[str]]:
     """Dotted name -> the text of each run; nothing where they agree."""
     if len(runs) < 2:
@@ -210,5 +210,5 @@ def settings(run: Run) -> Mapping[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def _settings(run: Run, changed: int, size: int) -> Mapping[str, Any]:
+def _settings(run: Run, changed: int, size: int) -> Mapping[str, object]:
     return run.settings()

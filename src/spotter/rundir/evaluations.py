@@ -101,7 +101,7 @@ def parse(written: Event) -> Score | None:
     return _score(written, steps, seeds, over, scores)
 
 
-def parse_certificate(written: Any, seeds: str, env_steps: int) -> Score | None:
+def parse_certificate(written: object, seeds: str, env_steps: int) -> Score | None:
     """An entry of score.json, beside the weights of `env_steps`; single scores may be missing."""
     if not isinstance(written, Mapping):
         return None
@@ -133,7 +133,7 @@ def _score(
     )
 
 
-def _scores(written: Any) -> tuple[float, ...]:
+def _scores(written: object) -> tuple[float, ...]:
     """Empty unless every one of them is a number."""
     if not isinstance(written, Sequence) or isinstance(written, str | bytes):
         return ()
@@ -141,7 +141,7 @@ def _scores(written: Any) -> tuple[float, ...]:
     return tuple(value for value in found if value is not None) if None not in found else ()
 
 
-def _truncated(written: Any) -> int | None:
+def _truncated(written: object) -> int | None:
     """One entry per episode; older versions did not write any."""
     return sum(map(bool, written)) if isinstance(written, list) and written else None
 

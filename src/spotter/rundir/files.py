@@ -93,7 +93,7 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_json(path: Path, data: Mapping[str, Any]) -> None:
+def write_json(path: Path, data: Mapping[str, object]) -> None:
     write_atomic(path, json.dumps(encode(data), indent=2, ensure_ascii=False) + "\n")
 
 
@@ -143,7 +143,7 @@ class LineWriter:
         except OSError as error:
             raise cannot_write(self._path, error) from error
 
-    def write(self, record: Mapping[str, Any]) -> bool:
+    def write(self, record: Mapping[str, object]) -> bool:
         """Whether the line stands behind those written before; otherwise they are gone."""
         # one write call per line, so a kill leaves at most one torn line at the very end
         line = json.dumps(encode(record), ensure_ascii=False).encode(errors="replace") + b"\n"
@@ -202,7 +202,7 @@ class LineWriter:
         self.close()
 
 
-def cut_lines(path: Path, keep: Callable[[dict[str, Any]], bool]) -> int:
+def cut_lines(path: Path, keep: Callable[[dict[str, object]], bool]) -> int:
     """End a file behind its last line to keep; how many bytes went.
 
     Looked for from the end, so that a long file takes no longer than a short one. What stays, stays
@@ -264,7 +264,7 @@ def _drop_torn_line(path: Path) -> None:
             file.truncate(start)
 
 
-def line_object(line: bytes) -> dict[str, Any] | None:
+def line_object(line: bytes) -> dict[str, object] | None:
     """The JSON object on a line; None if it is none."""
     try:
         return _object(orjson.loads(line))
@@ -272,13 +272,13 @@ def line_object(line: bytes) -> dict[str, Any] | None:
         return None
 
 
-def _object(data: Any) -> dict[str, Any]:
+def _object(data: object) -> dict[str, object]:
     if not isinstance(data, dict):
         raise ValueError("not a JSON object")
     return {key: decode(inner) for key, inner in data.items()}
 
 
-def encode(value: Any) -> Any:
+def encode(value: object) -> Any:
     """Data as JSON can hold it."""
     if isinstance(value, Mapping):
         return {str(key): encode(inner) for key, inner in value.items()}
@@ -289,7 +289,7 @@ def encode(value: Any) -> Any:
     return value
 
 
-def decode(value: Any) -> Any:
+def decode(value: object) -> Any:
     """The other way round."""
     if isinstance(value, dict):
         return {key: decode(inner) for key, inner in value.items()}

@@ -11,7 +11,7 @@ from spotter.rundir.identity import Info
 _INDEX: Final = "id"
 
 
-def of_metrics(rows: Iterable[Mapping[str, Any]]) -> Any:
+def of_metrics(rows: Iterable[Mapping[str, object]]) -> Any:
     """One row per update, in order; a metric an update did not have is NaN."""
     return require("pandas", "frames").DataFrame.from_records(list(rows))
 
@@ -44,11 +44,11 @@ def of_runs(infos: Sequence[Info]) -> Any:
     return frame.set_index(_INDEX)
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> Any:
     return flow(value) if isinstance(value, Mapping | list) else value
 
 
-def _is_numeric(values: Iterable[Any]) -> bool:
+def _is_numeric(values: Iterable[object]) -> bool:
     there = [value for value in values if value is not None and value == value]
     return bool(there) and all(
         isinstance(value, int | float) and not isinstance(value, bool) for value in there

@@ -122,11 +122,11 @@ def check_alike(name: str, config: RunConfig, group: Iterable[Info], start: Pare
             )
 
 
-def _weights(parent: Parent) -> list[Any]:
+def _weights(parent: Parent) -> list[object]:
     return [] if parent is None else [parent["run"], parent["checkpoint"]]
 
 
-def _but_the_seed(settings: dict[str, Any]) -> dict[str, Any]:
+def _but_the_seed(settings: Mapping[str, object]) -> dict[str, object]:
     """What runs of a group have in common; where their numbers go besides is no part of it."""
     return {key: value for key, value in settings.items() if key not in ("seed", "sinks")}
 

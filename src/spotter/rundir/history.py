@@ -136,7 +136,7 @@ class History:
         there = values[~np.isnan(values)]
         return float(there[-1]) if there.size else math.nan
 
-    def _add(self, rows: list[dict[str, Any]]) -> None:
+    def _add(self, rows: Sequence[dict[str, object]]) -> None:
         """Rows with the same keys in the same order: a whole column at a time."""
         for key, values in zip(rows[0], zip(*map(dict.values, rows), strict=True), strict=True):
             numbers = _numbers(values)
@@ -157,7 +157,7 @@ class History:
         self.rows += len(rows)
         self.updates += sum(map(updates, rows)) if NOTE in rows[0] else len(rows)
 
-    def _count_alerts(self, rows: list[dict[str, Any]]) -> None:
+    def _count_alerts(self, rows: Sequence[dict[str, object]]) -> None:
         done = self.updates
         for place, row in enumerate(rows, self.rows):
             done += updates(row)
@@ -167,9 +167,9 @@ class History:
                 known.last_update = done
 
 
-def _alike(data: bytes, unread: Unread) -> Iterator[list[dict[str, Any]]]:
+def _alike(data: bytes, unread: Unread) -> Iterator[list[dict[str, object]]]:
     """The rows of some lines, in runs that have the same keys; what is no row is passed over."""
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     keys: list[str] = []
     for line in data.splitlines():
         try:
@@ -200,7 +200,7 @@ def _numbers(values: Sequence[Any]) -> "array[float] | None":
         return array("d", [math.nan if number is None else number for number in found])
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     if isinstance(value, int | float):
         return float(value)
     if value in ("nan", "inf", "-inf"):
@@ -234,7 +234,7 @@ class Search:
     def _restart(self) -> None:
         self.curve = Curve(np.empty(0), np.empty(0))
         """Its finite points."""
-        self.last_row: dict[str, Any] = {}
+        self.last_row: dict[str, object] = {}
         self.names: dict[str, None] = {}
         """In their order; one that was written in a few short rows only may be missed."""
 

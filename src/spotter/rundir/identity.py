@@ -138,7 +138,7 @@ def read(folder: Path) -> Info:
     return info | {"id": folder.name, "tags": tags(folder), "foreign": foreign}
 
 
-def _is_huge(value: Any) -> bool:
+def _is_huge(value: object) -> bool:
     """Whether it is a whole number that a machine cannot count to."""
     return isinstance(value, int) and not isinstance(value, bool) and whole(value) is None
 
@@ -159,14 +159,14 @@ def _check(folder: Path, info: Mapping[str, Any]) -> None:
         raise UserError(f"{folder} is not a run: run.json is damaged ({error})") from error
 
 
-def _is_complete(info: Mapping[str, Any], written: Mapping[str, Any]) -> bool:
+def _is_complete(info: Mapping[str, object], written: Mapping[str, object]) -> bool:
     """Whether no older version wrote it, which left more to the events."""
     tested = info["score"] is None or info["score_episodes"] is not None
     ranked = info["best"] is None or info["best_episodes"] is not None
     return tested and ranked and "train_steps_to_threshold" in written
 
 
-def _from_events(folder: Path, info: Info, written: Mapping[str, Any]) -> Info:
+def _from_events(folder: Path, info: Info, written: Mapping[str, object]) -> Info:
     """What an older version did not write down; that of a new one stays as it is."""
     found = evaluations.read(read_lines(folder / "events.jsonl"))
     best, entries = info["best"], Info()
@@ -188,7 +188,7 @@ def _from_events(folder: Path, info: Info, written: Mapping[str, Any]) -> Info:
     return entries
 
 
-def reached(folder: Path, info: Mapping[str, Any], env_steps: int | None) -> Info:
+def reached(folder: Path, info: Mapping[str, object], env_steps: int | None) -> Info:
     """The entries that say when an evaluation reached the threshold; None: none has."""
     before = steps_before(folder.parent, info["parent"])
     total = None if env_steps is None or before is None else env_steps + before

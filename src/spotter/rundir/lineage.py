@@ -8,7 +8,7 @@ from spotter.rundir.files import read_json
 from spotter.rundir.values import text, whole
 
 
-def steps_before(home: Path, parent: Any) -> int | None:
+def steps_before(home: Path, parent: object) -> int | None:
     """Env steps along the line of ancestors, each up to the checkpoint its child began with.
 
     `parent` is that of run.json. 0 without one; None where the line cannot be followed, because a

@@ -8,7 +8,7 @@ up after `MOST_NONSENSE`. One sentence says what was passed over.
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from spotter.rundir.files import MOST_LINE, line_object, open_plain
 
@@ -21,7 +21,7 @@ _BLOCK: Final = 1 << 20
 _CHECKED_BYTES: Final = 64
 
 
-def read_lines(path: Path, problems: list[str] | None = None) -> Iterator[dict[str, Any]]:
+def read_lines(path: Path, problems: list[str] | None = None) -> Iterator[dict[str, object]]:
     """Every complete line that is a JSON object; one torn by a kill or a power cut is passed over.
 
     A sentence about what could not be read is added to `problems`.
@@ -40,7 +40,7 @@ def read_lines(path: Path, problems: list[str] | None = None) -> Iterator[dict[s
         problems.append(sentence)
 
 
-def last_record(path: Path) -> dict[str, Any]:
+def last_record(path: Path) -> dict[str, object]:
     """The last complete line that is a JSON object, from the end of a file; empty without one."""
     try:
         with open_plain(path) as file:

@@ -58,7 +58,7 @@ class TakenOverError(UserError):
     """Another process holds the run now."""
 
 
-def take(folder: Path, info: Mapping[str, Any]) -> None:
+def take(folder: Path, info: Mapping[str, object]) -> None:
     """Hold the run from now on; `UserError` if another living process does."""
     for _ in range(_ATTEMPTS):
         number, holder = _top(folder)
@@ -72,7 +72,7 @@ def take(folder: Path, info: Mapping[str, Any]) -> None:
     raise UserError(f"run {folder.name} is wanted by several processes at once; try again")
 
 
-def require_free(folder: Path, info: Mapping[str, Any]) -> None:
+def require_free(folder: Path, info: Mapping[str, object]) -> None:
     """`UserError` if another living process trains the run; nothing is taken."""
     number, holder = _top(folder)
     _refuse(folder, info, holder if number else _of_old_format(info))

@@ -138,7 +138,7 @@ def _missing(key: str, sign: str) -> bool:
     return sign == "="
 
 
-def _wanted(key: str, sign: str, text: str, kind: Kind) -> Any:
+def _wanted(key: str, sign: str, text: str, kind: Kind) -> object:
     if sign not in ("=", "!=") and kind not in ("number", "time"):
         raise UserError(f"{key} has no order; write {key}={text} or {key}!={text}")
     if kind == "number":

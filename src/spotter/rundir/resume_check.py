@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from spotter.config import RunConfig
 
@@ -21,7 +21,7 @@ class Blocker:
 
 
 def lacks(
-    info: Mapping[str, Any],
+    info: Mapping[str, object],
     config: RunConfig,
     env_steps: int,
     seconds: float,

@@ -61,7 +61,7 @@ class Run:
         address: str,
         command: Sequence[str] = (),
         *,
-        parent: Mapping[str, Any] | None = None,
+        parent: Mapping[str, object] | None = None,
         why: str = "",
         group: str = "",
         home: Path | None = None,
@@ -150,7 +150,7 @@ class Run:
         return validate(data)
 
     def check_trust(
-        self, settings: Mapping[str, Any] | None = None, *, played: bool = True
+        self, settings: Mapping[str, object] | None = None, *, played: bool = True
     ) -> None:
         """Refuse settings, found in this folder, that a run from elsewhere may not use.
 
@@ -182,7 +182,7 @@ class Run:
         command: Sequence[str],
         env_steps: int,
         config: RunConfig,
-        changes: Mapping[str, Sequence[Any]] | None = None,
+        changes: Mapping[str, Sequence[object]] | None = None,
         why: str = "",
     ) -> "Run":
         """Resume from a checkpoint at `env_steps`: hold the run, and forget the rows after it.
@@ -224,7 +224,7 @@ class Run:
         self.event("resume", {key: session[key] for key in ("env_steps", "changes", "why", "by")})
         return self
 
-    def update(self, **fields: Any) -> None:
+    def update(self, **fields: object) -> None:
         """Change entries of run.json."""
         lock.check(self.folder)
         info = self._written()
@@ -262,7 +262,7 @@ class Run:
         self.write_end(status, **fields)
         self.release()
 
-    def write_end(self, status: str, reason: str | None = None, **fields: Any) -> None:
+    def write_end(self, status: str, reason: str | None = None, **fields: object) -> None:
         """Everything is on the disk, and says how it ended; this process still holds the run."""
         for path in (self.metrics_path, self.events_path):
             with suppress(OSError):
@@ -282,7 +282,7 @@ class Run:
         lock.release(self.folder)
         _last_written.pop(self.folder, None)
 
-    def event(self, kind: str, data: Mapping[str, Any]) -> None:
+    def event(self, kind: str, data: Mapping[str, object]) -> None:
         """Something worth remembering: an evaluation, a note, a stop."""
         with LineWriter(self.events_path) as events:
             events.write({"time": identity.now(), "event": kind, **data})

@@ -66,7 +66,7 @@ def _read(path: Path) -> Settings:
     return dict(_flat(data)) if isinstance(data, Mapping) else {}
 
 
-def _flat(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _flat(data: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     for section, values in data.items():
         if isinstance(values, Mapping):
             yield from ((f"{section}.{key}", value) for key, value in values.items())
@@ -74,7 +74,7 @@ def _flat(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield str(section), values
 
 
-def number_of(value: Any) -> float | None:
+def number_of(value: object) -> float | None:
     """A setting as a number; a schedule counts by what it starts with."""
     if isinstance(value, Mapping):
         points = value.get("points")

@@ -40,7 +40,7 @@ _TOGETHER: Final = 4096
 class _Kept:
     """A row, and how many were left out between it and the next one."""
 
-    row: Mapping[str, Any]
+    row: Mapping[str, object]
     line: bytes
     """As it was written, without a note."""
     left_out: int
@@ -74,7 +74,7 @@ def stretch(updates: int) -> int:
     return max(_SHORTEST, 1 << max(0, math.ceil(math.log2(max(1, updates) / STRETCHES))))
 
 
-def held(row: Mapping[str, Any]) -> Counter[str]:
+def held(row: Mapping[str, object]) -> Counter[str]:
     """In how many updates each alert held: this row's, and those left out behind it."""
     found = Counter(_alerts(row))
     note = row.get(NOTE)
@@ -84,7 +84,7 @@ def held(row: Mapping[str, Any]) -> Counter[str]:
     return found
 
 
-def updates(row: Mapping[str, Any]) -> int:
+def updates(row: Mapping[str, object]) -> int:
     """How many updates a row stands for: itself, and those left out behind it."""
     note = row.get(NOTE)
     count = note.get("updates") if isinstance(note, Mapping) else None
@@ -172,7 +172,7 @@ def _thinned(rows: Sequence[_Kept]) -> list[_Kept]:
     return found
 
 
-def _chosen(rows: Sequence[Mapping[str, Any]]) -> set[int]:
+def _chosen(rows: Sequence[Mapping[str, object]]) -> set[int]:
     if not rows:
         return set()
     extremes: dict[str, list[Any]] = {}  # key -> least, its place, greatest, its place
@@ -195,6 +195,6 @@ def _chosen(rows: Sequence[Mapping[str, Any]]) -> set[int]:
     return {0, len(rows) - 1, *at_extremes, *first.values()}
 
 
-def _alerts(row: Mapping[str, Any]) -> list[str]:
+def _alerts(row: Mapping[str, object]) -> list[str]:
     names = row.get("alerts")
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []

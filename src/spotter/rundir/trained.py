@@ -48,12 +48,12 @@ def _end(info: Mapping[str, Any]) -> int:
     return max([int(info["env_steps"]), *(_steps(resume) for resume in info["resumes"])])
 
 
-def _steps(resume: Mapping[str, Any]) -> int:
+def _steps(resume: Mapping[str, object]) -> int:
     steps = resume.get("env_steps")
     return steps if isinstance(steps, int) else 0
 
 
-def pairs(resume: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+def pairs(resume: Mapping[str, object]) -> dict[str, Sequence[object]]:
     """What one resume changed: setting -> before and after."""
     written = resume.get("changes")
     return {
@@ -67,7 +67,7 @@ def _is_beside(name: str) -> bool:
     return any(name == part or name.startswith(f"{part}.") for part in _BESIDE_LEARNING)
 
 
-def _spans(values: Sequence[tuple[int, Any]], end: int) -> tuple[Span, ...]:
+def _spans(values: Sequence[tuple[int, object]], end: int) -> tuple[Span, ...]:
     """Without values nothing was trained with, unless it is the one that stands in config.yaml."""
     ends = [start for start, _ in values[1:]] + [end]
     found: list[Span] = []
@@ -88,7 +88,7 @@ def words(spans: Sequence[Span]) -> str:
     return " then ".join(parts)
 
 
-def warning(run_id: str, info: Mapping[str, Any]) -> str:
+def warning(run_id: str, info: Mapping[str, object]) -> str:
     """A sentence about what config.yaml does not show; empty where it shows everything."""
     end = _end(info)
     reported = [
@@ -100,7 +100,7 @@ def warning(run_id: str, info: Mapping[str, Any]) -> str:
     return f"{run_id} trained {', '.join(reported)}" if reported else ""
 
 
-def mostly(settings: Mapping[str, Any], ways: Changed) -> dict[str, Any]:
+def mostly(settings: Mapping[str, object], ways: Changed) -> dict[str, object]:
     """`settings` with the values that most env steps were trained with; of equals, the later.
 
     Arguments of the environment stay: there, null may stand for one that was not given at all.
@@ -112,14 +112,14 @@ def mostly(settings: Mapping[str, Any], ways: Changed) -> dict[str, Any]:
     return found
 
 
-def _commonest(spans: Sequence[Span]) -> Any:
+def _commonest(spans: Sequence[Span]) -> object:
     def steps(span: Span) -> int:
         return sum(other.env_steps for other in spans if other.value == span.value)
 
     return max(reversed(spans), key=steps).value
 
 
-def _with(section: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+def _with(section: Mapping[str, object], path: Sequence[str], value: object) -> dict[str, object]:
     key, *rest = path
     inner = section.get(key)
     if not rest:

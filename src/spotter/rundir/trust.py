@@ -62,7 +62,7 @@ def state_folder() -> Path:
 # --- marking -------------------------------------------------------------------------------------
 
 
-def marks(run_id: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def marks(run_id: str, settings: Mapping[str, object]) -> dict[str, object]:
     """The entries of run.json that say that a run was trained here, with these settings."""
     names = outside(settings)
     key = _key(make=True)
@@ -85,7 +85,7 @@ def is_foreign(folder: Path, info: Mapping[str, Any]) -> bool:
     return not hmac.compare_digest(wanted.encode(), seal.encode(errors="replace"))
 
 
-def _was_here_before(folder: Path, info: Mapping[str, Any], key: "_Key | None") -> bool:
+def _was_here_before(folder: Path, info: Mapping[str, object], key: "_Key | None") -> bool:
     """Older versions sealed nothing: their runs count as trained here if they name this machine and
     lay on it before the key was made, which the sender of a run cannot choose."""
     if info["host"] != process.host():
@@ -97,7 +97,7 @@ def _was_here_before(folder: Path, info: Mapping[str, Any], key: "_Key | None") 
     return key is None or came < key.made
 
 
-def _seal(key: "_Key", run_id: str, names: Mapping[str, Any]) -> str:
+def _seal(key: "_Key", run_id: str, names: Mapping[str, object]) -> str:
     text = json.dumps([run_id, names], sort_keys=True)
     return hmac.new(key.secret, text.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()
 
@@ -146,7 +146,7 @@ def _make(path: Path) -> None:
 # --- checking ------------------------------------------------------------------------------------
 
 
-def check(info: Mapping[str, Any], settings: Mapping[str, Any], played: bool = True) -> None:
+def check(info: Mapping[str, Any], settings: Mapping[str, object], played: bool = True) -> None:
     """Refuse settings that name code or files, unless the run was trained here with the same.
 
     `info` is what `identity.read` returned; `played`: or else just read as a config.
@@ -163,7 +163,7 @@ def check(info: Mapping[str, Any], settings: Mapping[str, Any], played: bool = T
     )
 
 
-def origin(info: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+def origin(info: Mapping[str, object], settings: Mapping[str, object]) -> str:
     """What to say about where a run comes from; empty for one that was trained here."""
     if not info["foreign"]:
         return ""
@@ -171,7 +171,7 @@ def origin(info: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     return f"not trained here; names {_shown(names)}" if names else "not trained here"
 
 
-def may_resolve(address: str, info: Mapping[str, Any]) -> bool:
+def may_resolve(address: str, info: Mapping[str, object]) -> bool:
     """Whether to follow an address that a run names."""
     return _trusting.get() or not info["foreign"] or is_plain(address)
 

@@ -42,7 +42,7 @@ class Change:
 
     setting: str
     before: Any
-    after: Any
+    after: object
     env_steps: int | None
     why: str
     by_alert: bool
@@ -99,7 +99,7 @@ class RunView:
         return checkpoints.read(self.run.folder, self._problems_of("checkpoints"))
 
     @cached_property
-    def spaces(self) -> Mapping[str, Mapping[str, Any]]:
+    def spaces(self) -> Mapping[str, Mapping[str, object]]:
         """`observation` and `action` as the newest checkpoint describes them."""
         return checkpoints.spaces(self.run.folder)
 
@@ -302,9 +302,9 @@ class RunView:
         return trained.changed(self.info)
 
     @property
-    def parent(self) -> Mapping[str, Any] | None:
+    def parent(self) -> Mapping[str, object] | None:
         """Where its first weights came from: {run, checkpoint, env_steps, …}."""
-        parent: Mapping[str, Any] | None = self.info["parent"]
+        parent: Mapping[str, object] | None = self.info["parent"]
         return parent
 
     @cached_property
@@ -320,12 +320,12 @@ def fps_of(row: Mapping[str, Any]) -> float | None:
     return steps / seconds if steps and seconds else _positive(row, "time/fps")
 
 
-def wall_fps_of(row: Mapping[str, Any]) -> float | None:
+def wall_fps_of(row: Mapping[str, object]) -> float | None:
     """Env steps per second of everything up to a row."""
     return _positive(row, "time/wall_fps")
 
 
-def _positive(row: Mapping[str, Any], key: str) -> float | None:
+def _positive(row: Mapping[str, object], key: str) -> float | None:
     value = finite(row.get(key))
     return value if value is not None and value >= 0 else None
 

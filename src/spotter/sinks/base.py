@@ -5,7 +5,7 @@ A sink writes numbers somewhere else: a file, a screen, a tracker. The recorder 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from spotter.config import RunConfig
 from spotter.diagnose.alerts import Alert, AlertCount
@@ -45,9 +45,10 @@ class Row:
     metrics: Mapping[str, float]
     alerts: tuple[Alert, ...] = ()
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, object]:
         """As it stands in metrics.jsonl."""
-        axes = {axis: getattr(self, axis) for axis in self.AXES}
+        places = (self.update, self.env_steps, self.vector_steps)
+        axes = dict(zip(self.AXES, places, strict=True))
         fired = {"alerts": [alert.id for alert in self.alerts]} if self.alerts else {}
         return {**axes, **self.metrics, **fired}
 
@@ -89,7 +90,7 @@ class Sink(Protocol):
         """A score, when it is known; its numbers are in the next row as well."""
         return
 
-    def event(self, kind: str, data: Mapping[str, Any]) -> None:
+    def event(self, kind: str, data: Mapping[str, object]) -> None:
         """Something that happened: a checkpoint, a video, a change, a fault."""
         return
 

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic
-from typing import Any
 
 from rich.console import Console as Terminal
 from rich.console import ConsoleOptions, RenderableType
@@ -46,7 +45,7 @@ class Console:
         with self._while_it_lasts():
             self._way.evaluation(evaluation)
 
-    def event(self, kind: str, data: Mapping[str, Any]) -> None:
+    def event(self, kind: str, data: Mapping[str, object]) -> None:
         with self._while_it_lasts():
             self._way.event(kind, data)
 

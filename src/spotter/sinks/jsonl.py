@@ -6,7 +6,7 @@ Rows of long ago are thinned now and then, see rundir/thinning.py.
 from collections.abc import Mapping
 from dataclasses import asdict
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 from spotter.rundir import thinning
 from spotter.rundir.files import LineWriter, StorageError
@@ -91,7 +91,7 @@ class Jsonl:
         if evaluation.solved:
             self._run.reach(evaluation.env_steps)
 
-    def event(self, kind: str, data: Mapping[str, Any]) -> None:
+    def event(self, kind: str, data: Mapping[str, object]) -> None:
         self._run.event(kind, data)
         if kind == "checkpoint":
             self._beat()

@@ -5,7 +5,6 @@ out from then on, and a note says so.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from spotter import plugins
 from spotter.config import SinkConfig
@@ -50,7 +49,7 @@ class Named:
     def evaluation(self, evaluation: Evaluation) -> None:
         self._try(lambda sink: sink.evaluation(evaluation))
 
-    def event(self, kind: str, data: Mapping[str, Any]) -> None:
+    def event(self, kind: str, data: Mapping[str, object]) -> None:
         self._try(lambda sink: sink.event(kind, data))
 
     def close(self, ending: Ending | None) -> None:

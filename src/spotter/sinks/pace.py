@@ -59,7 +59,7 @@ class Pace:
         fps = self.fps
         return max(0, remaining_env_steps) / fps if fps > 0 else 0.0
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         return {"slots": [list(slot) for slot in self._slots]}
 
     def restore(self, state: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from operator import attrgetter
 from statistics import fmean, pstdev
 from time import perf_counter
 from typing import Any, Self
@@ -70,7 +71,7 @@ class Recorder:
         for sink in self._sinks:
             sink.note(text)
 
-    def event(self, kind: str, data: Mapping[str, Any]) -> None:
+    def event(self, kind: str, data: Mapping[str, object]) -> None:
         for sink in self._sinks:
             sink.event(kind, data)
 
@@ -130,7 +131,7 @@ class Recorder:
         """As the last row has it; asked for at every update, and changed only by new episodes."""
         if self._means is not None:
             return self._means.get(f"train/{name}")
-        return _mean([getattr(episode, name) for episode in self._recent]) if self._recent else None
+        return _mean([*map(attrgetter(name), self._recent)]) if self._recent else None
 
     @property
     def train_steps_to_threshold(self) -> int | None:
@@ -145,7 +146,7 @@ class Recorder:
     def alert_counts(self) -> tuple[AlertCount, ...]:
         return self._watcher.counts() if self._watcher else ()
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         """The state that a resumed run's recorder starts from."""
         return {
             "recent": [asdict(episode) for episode in self._recent],

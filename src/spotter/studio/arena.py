@@ -52,7 +52,7 @@ class Table:
         for work in (self._listen, self._write):
             threading.Thread(target=work, daemon=True).start()
 
-    def start(self, order: Mapping[str, Any]) -> None:
+    def start(self, order: Mapping[str, object]) -> None:
         """Leave the present game, if there is one, for another."""
         self._send(ORDER + json.dumps(order).encode())
 
@@ -78,7 +78,7 @@ class Table:
         else:
             self._queue(message[:1] == FRAME, message[1:])
 
-    def tell(self, header: Mapping[str, Any]) -> None:
+    def tell(self, header: Mapping[str, object]) -> None:
         self._queue(False, packed(header))
 
     def _queue(self, is_picture: bool, message: bytes) -> None:
@@ -160,7 +160,7 @@ class Arena:
 
         asyncio.get_running_loop().call_later(_SPARE_S, drop)
 
-    def open(self, order: Mapping[str, Any], name: str = "") -> str:
+    def open(self, order: Mapping[str, object], name: str = "") -> str:
         """Start a game, in the process of `name` if it lives; the name the browser finds it by."""
         table = self._tables.get(name)
         if table is None or table.is_gone:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from spotter.config import Resolved, RunConfig, resolve, tree, validate
 from spotter.config.dump import flow
@@ -109,7 +109,7 @@ def settings(run: Run) -> list[Line]:
     return lines
 
 
-def _names(run: Run, data: Mapping[str, Any]) -> list[str]:
+def _names(run: Run, data: Mapping[str, object]) -> list[str]:
     """In the order of the config; settings this version does not know are left out.
 
     Which settings there are depends on plug-ins, and those of a stranger are not asked.
@@ -121,11 +121,11 @@ def _names(run: Run, data: Mapping[str, Any]) -> list[str]:
     return list(tree.paths(RunConfig, data))
 
 
-def _keys(section: Any) -> list[str]:
+def _keys(section: object) -> list[str]:
     return list(section) if isinstance(section, Mapping) else []
 
 
-def _resolved(run: Run, data: Mapping[str, Any]) -> Resolved | None:
+def _resolved(run: Run, data: Mapping[str, object]) -> Resolved | None:
     """The same config as its recipe and overrides make it, which know where each value is from."""
     try:
         recipe = reproduce.recipe(run.info(), data, changed=False)
@@ -175,7 +175,7 @@ def films(run: Run) -> list[Film]:
     return [Film(name, _caption(folder, name, best)) for name in names if is_name(name)]
 
 
-def _caption(folder: Path, name: str, best: Any) -> str:
+def _caption(folder: Path, name: str, best: object) -> str:
     written = json_or_empty((folder / name).with_suffix(".json"))
     if written.get("kind") == "film":
         return " · ".join(_of_film(name, written))
@@ -186,7 +186,7 @@ def _caption(folder: Path, name: str, best: Any) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _of_film(name: str, written: Mapping[str, Any]) -> Iterator[str]:
+def _of_film(name: str, written: Mapping[str, object]) -> Iterator[str]:
     """What distinguishes films of learning; the score would only be the last policy's."""
     yield f"film of learning: {name}"
     stages, seconds, seed = (written.get(key) for key in ("stages", "seconds", "seed"))

@@ -3,7 +3,7 @@
 The token is needed once in the address; then the browser keeps a cookie.
 """
 
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -79,7 +79,7 @@ def _cookie(headers: dict[str, str]) -> str | None:
 def _with_headers(send: Send) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            given: list[Any] = list(message.get("headers", ()))
+            given: list[object] = list(message.get("headers", ()))
             message["headers"] = [*given, *_HEADERS]
         await send(message)
 

@@ -52,7 +52,7 @@ def play(pipe: Connection) -> None:
             order = _play_game(pipe, order) or _first_order(pipe)
 
 
-def _first_order(pipe: Connection) -> dict[str, Any]:
+def _first_order(pipe: Connection) -> dict[str, object]:
     """The next game to play."""
     while True:
         message = pipe.recv_bytes()
@@ -60,15 +60,15 @@ def _first_order(pipe: Connection) -> dict[str, Any]:
             return _read_order(message)
 
 
-def _read_order(message: bytes) -> dict[str, Any]:
+def _read_order(message: bytes) -> dict[str, object]:
     """What to play; `null` is the end of everything."""
-    order: dict[str, Any] | None = json.loads(message[1:])
+    order: dict[str, object] | None = json.loads(message[1:])
     if order is None:
         raise EOFError
     return order
 
 
-def _play_game(pipe: Connection, order: Mapping[str, Any]) -> dict[str, Any] | None:
+def _play_game(pipe: Connection, order: Mapping[str, object]) -> dict[str, object] | None:
     """One game; returns the order that ended it, if one did."""
     game: Game | None = None
     try:
@@ -100,12 +100,12 @@ def _game(order: Mapping[str, Any]) -> "Game":
     return Game(Session(source, order["mode"], seed, smooth=True))
 
 
-def _fail(pipe: Connection, text: str, order: Mapping[str, Any]) -> None:
+def _fail(pipe: Connection, text: str, order: Mapping[str, object]) -> None:
     header = {"kind": "failed", "text": text, "start": order.get("start")}
     pipe.send_bytes(EVENT + packed(header))
 
 
-def packed(header: Mapping[str, Any], *pictures: bytes) -> bytes:
+def packed(header: Mapping[str, object], *pictures: bytes) -> bytes:
     """One message for the browser."""
     text = json.dumps(header).encode()
     return b"".join((struct.pack("<I", len(text)), text, *pictures))
@@ -114,7 +114,7 @@ def packed(header: Mapping[str, Any], *pictures: bytes) -> bytes:
 class _Table:
     """The loop, and the state set by the browser."""
 
-    def __init__(self, pipe: Connection, game: "Game", order: Mapping[str, Any]) -> None:
+    def __init__(self, pipe: Connection, game: "Game", order: Mapping[str, object]) -> None:
         self._pipe = pipe
         self._game, self._start = game, order.get("start")
         self._fps = _pace(order.get("fps"), game.sessions[0].fps)
@@ -133,7 +133,7 @@ class _Table:
         """Frames of the present step still to be shown, and when."""
         self._number = 0
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> dict[str, object]:
         """Until the next order, which is returned; without one the game stands still."""
         self._begin()
         while True:
@@ -296,7 +296,7 @@ class _Table:
             }
         )
 
-    def _tell(self, header: Mapping[str, Any]) -> None:
+    def _tell(self, header: Mapping[str, object]) -> None:
         self._pipe.send_bytes(EVENT + packed(header))
 
     def _show(self) -> None:
@@ -332,12 +332,12 @@ class _Table:
         return FRAME + packed(header, *pictures)
 
 
-def _at(frames: Sequence[Any], share: float) -> Any:
+def _at(frames: Sequence[object], share: float) -> Any:
     """The frame that far into a step; the last one at 1."""
     return frames[max(0, math.ceil(share * len(frames)) - 1)]
 
 
-def _described(session: "Session", size: int) -> dict[str, Any]:
+def _described(session: "Session", size: int) -> dict[str, object]:
     """What the page says about a player, beside the image."""
     shot = session.shot
     assert shot is not None
@@ -375,7 +375,7 @@ def _chosen(session: "Session") -> list[int]:
     return places
 
 
-def _pace(wanted: Any, otherwise: float) -> float:
+def _pace(wanted: object, otherwise: float) -> float:
     if isinstance(wanted, bool) or not isinstance(wanted, int | float) or wanted != wanted:
         return otherwise
     return min(max(float(wanted), SLOWEST), FASTEST)

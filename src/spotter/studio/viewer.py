@@ -67,7 +67,7 @@ class Shelf:
 # --- numbers -------------------------------------------------------------------------------------
 
 
-def details(trace: Trace) -> dict[str, Any]:
+def details(trace: Trace) -> dict[str, object]:
     """Everything about an episode but its images, as JSON can hold it."""
     meta, columns = trace.meta, trace.columns
     width = columns["probability"].shape[1] if "probability" in columns else 0
@@ -86,16 +86,16 @@ def details(trace: Trace) -> dict[str, Any]:
     }
 
 
-def _meta(meta: Meta) -> dict[str, Any]:
+def _meta(meta: Meta) -> dict[str, object]:
     kept = (
         "run", "checkpoint", "env_id", "mode", "seed", "gamma", "lam", "parts", "info", "score",
         "length", "end", "final_value", "fps", "action_kind", "changes", "warnings", "baseline",
         "baseline_mean", "credit",
     )  # fmt: skip
-    return {name: _plain(getattr(meta, name)) for name in kept}
+    return {name: _plain(vars(meta)[name]) for name in kept}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """NaN is no JSON."""
     if isinstance(value, float) and not np.isfinite(value):
         return None
@@ -107,7 +107,7 @@ def _choices(meta: Meta, width: int) -> Sequence[str]:
     return names if len(names) == width else [str(i) for i in range(width)]
 
 
-def actions(trace: Trace) -> dict[str, Any]:
+def actions(trace: Trace) -> dict[str, object]:
     """What was done: words once, and for each step which of them; and what is marked as picked."""
     labels = [action_label(trace, step) for step in range(trace.meta.length)]
     places = {label: place for place, label in enumerate(dict.fromkeys(labels))}
@@ -118,7 +118,7 @@ def actions(trace: Trace) -> dict[str, Any]:
     }
 
 
-def axes(trace: Trace) -> dict[str, Any]:
+def axes(trace: Trace) -> dict[str, object]:
     """Actions that are numbers: what each axis is called, what was done on it, and its bounds.
 
     In the environment's units; in the policy's where an older episode does not know others.
@@ -135,7 +135,7 @@ def axes(trace: Trace) -> dict[str, Any]:
     }
 
 
-def _picked(trace: Trace) -> dict[str, Any] | None:
+def _picked(trace: Trace) -> dict[str, object] | None:
     """[T, A]: 1 where a column of `probability` was what the policy took."""
     meta, columns = trace.meta, trace.columns
     if "probability" not in columns:
@@ -150,7 +150,7 @@ def _picked(trace: Trace) -> dict[str, Any] | None:
     return packed(picked, "u1")
 
 
-def packed(array: Array, kind: str) -> dict[str, Any]:
+def packed(array: Array, kind: str) -> dict[str, object]:
     """Numbers as base64 of little-endian bytes: quick to read, small, and NaN survives."""
     data = np.ascontiguousarray(array, dtype=f"<{kind}")
     return {
@@ -160,7 +160,7 @@ def packed(array: Array, kind: str) -> dict[str, Any]:
     }
 
 
-def _leaf(trace: Trace, name: str) -> dict[str, Any]:
+def _leaf(trace: Trace, name: str) -> dict[str, object]:
     """One piece of an observation: an image to ask for, or its numbers."""
     column, path = trace.columns[name], name.removeprefix("obs/")
     stack = int(trace.meta.stacks.get(path, 1))

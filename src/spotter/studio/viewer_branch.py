@@ -7,7 +7,6 @@ into an action, plays on, and says what became of it.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,8 +23,8 @@ def branch(
     folder: str,
     step: int,
     pick: int | Sequence[float],
-    report: Callable[[Any], bool] | None = None,
-) -> dict[str, Any]:
+    report: Callable[[object], bool] | None = None,
+) -> dict[str, object]:
     """Play on from `step` with another action; the new episode is saved beside the old one.
 
     `folder` is where the old one lies, `pick` which probability was clicked, or a number per axis.
@@ -34,7 +33,7 @@ def branch(
 
     old = traces.load(Path(folder))
     action = other_action(old, step, pick) if isinstance(pick, int) else numbers(old, step, pick)
-    how: dict[str, Any] = {"on_step": telling(report), "pictures": len(old.frames) > 0}
+    how: dict[str, object] = {"on_step": telling(report), "pictures": len(old.frames) > 0}
     if old.meta.end in ("cut", "stopped"):  # else the longer one would look better
         how["most_steps"] = old.meta.length
     new = branches.branch(folder, step, action, **how)

@@ -85,7 +85,7 @@ class Panel:
 
     def _wish(self) -> dict[str, Any]:
         count = int(self._pictures.value or 0)
-        wish: dict[str, Any] = {"question": str(self._question.value or ""), "frames": count}
+        wish: dict[str, object] = {"question": str(self._question.value or ""), "frames": count}
         return wish | ({"episode": self._episode} if count else {})
 
     async def _send(self) -> None:

@@ -3,14 +3,14 @@
 import base64
 import math
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spotter.charts.png import encode
 from spotter.episodes.format import Trace, load
-from spotter.types import UserError
+from spotter.types import Array, UserError
 
 Image = npt.NDArray[np.uint8]
 
@@ -52,7 +52,7 @@ def _where(trace: Trace, path: str) -> str:
     return f", {path}" if len(trace.observations) > 1 else ""
 
 
-def _seen(trace: Trace, path: str, step: int) -> npt.NDArray[Any]:
+def _seen(trace: Trace, path: str, step: int) -> Array:
     return np.asarray(trace.columns[f"obs/{path}"][step])
 
 
@@ -61,7 +61,7 @@ def _described(title: str, about: str, image: Image) -> dict[str, str]:
     return {"title": title, "about": about, "png": data.decode()}
 
 
-def glowing(seen: npt.NDArray[Any], sizes: Image) -> Image:
+def glowing(seen: Array, sizes: Image) -> Image:
     """[C, H, W] twice → [H, C·W, 3]: the observation dimmed, what mattered lit up."""
     gray = seen.astype(np.float64)
     low, high = (0.0, 255.0) if seen.dtype == np.uint8 else (gray.min(), gray.max())

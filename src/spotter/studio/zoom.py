@@ -23,7 +23,7 @@ _SHORT: Final = {":formatter": f"value => {_COMPACT}.format(value)"}
 class Zoom:
     """Which stretch the reader looks at: one for all charts of a page that share an axis."""
 
-    def __init__(self, changed: Callable[[], Any]) -> None:
+    def __init__(self, changed: Callable[[], object]) -> None:
         self.window: Window | None = None
         self._changed = changed
 
@@ -34,7 +34,7 @@ class Zoom:
         chart.on("chart:datazoom", moved, names, throttle=_QUIET_S, leading_events=False)
         chart.on("dblclick", self._leave, [])
 
-    def apply(self, options: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, options: dict[str, Any]) -> dict[str, object]:
         """Charts share nothing but the window: each axis ends with its own lines."""
         ends = [line["data"][-1][0] for line in options["series"] if line["data"]]
         top = max(ends, default=1.0) or 1.0
@@ -53,7 +53,7 @@ class Zoom:
         ]
         return options
 
-    def _moved(self, chart: ui.echart, event: GenericEventArguments) -> Any:
+    def _moved(self, chart: ui.echart, event: GenericEventArguments) -> object:
         reported = (event.args.get("batch") or [event.args])[0]
         try:
             start, end = float(reported["start"]), float(reported["end"])
@@ -64,6 +64,6 @@ class Zoom:
         self.window = None if is_whole else (start / 100 * top, end / 100 * top)
         return self._changed()
 
-    def _leave(self) -> Any:
+    def _leave(self) -> object:
         self.window = None
         return self._changed()

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from pydantic import BaseModel
 
 from spotter.config.dump import flow
 from spotter.config.overrides import Override, parse
@@ -59,9 +60,9 @@ def words(edits: Sequence[Override]) -> list[str]:
     return [f"{'.'.join(path)}={flow(_plain(value))}" for path, value in parse(edits)]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Numbers of NumPy and models of ours as what YAML knows."""
-    if hasattr(value, "model_dump"):
+    if isinstance(value, BaseModel):
         return _plain(value.model_dump(by_alias=True, exclude_unset=True))
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items()}

@@ -158,7 +158,7 @@ def _row(member: "Member") -> list[str]:
     ]
 
 
-def _score(info: dict[str, Any]) -> str:
+def _score(info: Mapping[str, object]) -> str:
     from spotter.rundir.judged import judged
 
     found = judged(info)

@@ -21,12 +21,12 @@ from multiprocessing import connection, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 NOT_FOR_CHILDREN: Final = tuple(
-    getattr(signal, name)
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
-    if hasattr(signal, name)
+    number
+    for name, number in signal.Signals.__members__.items()
+    if name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 )
 _WATCH_EVERY_S: Final = 1.0
 _PR_SET_PDEATHSIG: Final = 1
@@ -48,7 +48,7 @@ def this_process() -> Parent:
 
 
 def start(
-    target: Callable[..., None], *args: Any, name: str | None = None, daemon: bool = True
+    target: Callable[..., None], *args: object, name: str | None = None, daemon: bool = True
 ) -> tuple[BaseProcess, Connection]:
     """Run `target(pipe, *args)` in a new process; returns it and the other end of the pipe.
 
@@ -114,7 +114,7 @@ def start_tracker() -> None:
 @contextlib.contextmanager
 def signals_blocked() -> Iterator[None]:
     """A process that is started in here has these signals blocked; the parent gets them later."""
-    if not hasattr(signal, "pthread_sigmask"):
+    if sys.platform == "win32":
         yield
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, NOT_FOR_CHILDREN)
@@ -135,11 +135,10 @@ def leave_signals_to_parent() -> None:
     """
     for number in NOT_FOR_CHILDREN:
         signal.signal(number, signal.SIG_IGN)
-    if hasattr(signal, "siginterrupt"):
+    if sys.platform != "win32":
         signal.signal(signal.SIGTERM, _ignore)
         signal.siginterrupt(signal.SIGTERM, False)  # libraries may not expect an interrupted call
         _let_forks_be_terminated()
-    if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, NOT_FOR_CHILDREN)
 
 

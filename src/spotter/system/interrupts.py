@@ -52,7 +52,7 @@ class Interrupts:
         self.on_request: Callable[[str], None] = say
         self._asked_at = -float("inf")
         self._has_begun = False
-        self._before: dict[int, Any] = {}
+        self._before: dict[int, object] = {}
 
     def __enter__(self) -> Self:
         self._before = _install(self._handle)
@@ -165,23 +165,22 @@ def _request(number: int) -> Request:
     return _SIGNALS[signal.Signals(number).name]
 
 
-def _install(handler: Callable[[int, FrameType | None], None]) -> dict[int, Any]:
+def _install(handler: Callable[[int, FrameType | None], None]) -> dict[int, object]:
     """The handlers that were there before."""
-    before: dict[int, Any] = {}
+    before: dict[int, object] = {}
     if threading.current_thread() is not threading.main_thread():  # Python allows it nowhere else
         return before
     for name in _SIGNALS:
-        number = getattr(signal, name, None)
+        number = signal.Signals.__members__.get(name)
         if number is None or _is_nohup(number):
             continue
         before[number] = signal.signal(number, handler)
     return before
 
 
-def _is_nohup(number: int) -> bool:
+def _is_nohup(number: signal.Signals) -> bool:
     """Whether `nohup` has started us: a run that shall survive its terminal."""
-    is_hangup = number == getattr(signal, "SIGHUP", None)
-    return is_hangup and signal.getsignal(number) == signal.SIG_IGN
+    return number.name == "SIGHUP" and signal.getsignal(number) == signal.SIG_IGN
 
 
 def _restore(before: dict[int, Any]) -> None:
@@ -197,7 +196,7 @@ def say(text: str) -> None:
 
 def refuse_in_a_child() -> None:
     """A process we start reads the user's script again: without a guard it would train, too."""
-    if getattr(current_process(), "_inheriting", False):
+    if vars(current_process()).get("_inheriting"):
         raise UserError(
             "in a script, the call that starts training must stand under "
             '`if __name__ == "__main__":`'

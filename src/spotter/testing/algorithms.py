@@ -8,7 +8,8 @@ an algorithm reports is its own matter, as long as they are declared.
 """
 
 import math
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 import torch
 
@@ -39,7 +40,7 @@ GRADIENT_METRICS: Final = (
 """What a policy gradient reports, so that the alerts and the doctor can judge it."""
 
 
-def check_algorithm(name: str, **settings: Any) -> None:
+def check_algorithm(name: str, **settings: object) -> None:
     """Every check of this file."""
     for env_id in ENVIRONMENTS:
         config = _config(name, env_id, settings)
@@ -50,7 +51,9 @@ def check_algorithm(name: str, **settings: Any) -> None:
     check_normalizers(name, settings)
 
 
-def _config(name: str, env_id: str, settings: dict[str, Any], **sections: Any) -> RunConfig:
+def _config(
+    name: str, env_id: str, settings: Mapping[str, object], **sections: object
+) -> RunConfig:
     env = {"id": env_id, "family": "gymnasium", "count": 2, **ENVIRONMENTS[env_id]}
     data = {"env": env, "algo": {"name": name, **settings}, "budget": {"env_steps": 10_000}}
     return validate(data | sections)
@@ -117,7 +120,7 @@ def check_resumes(config: RunConfig) -> None:
         )
 
 
-def check_normalizers(name: str, settings: dict[str, Any]) -> None:
+def check_normalizers(name: str, settings: Mapping[str, object]) -> None:
     """Observation statistics are fed, value statistics where there is a critic, and learning
     continues with them."""
     policy = {"normalize_obs": "running", "normalize_values": True}

@@ -18,7 +18,7 @@ from spotter.config import EnvConfig
 from spotter.envs.backends.slices import EnvError
 from spotter.envs.backends.vector import VectorEnv
 from spotter.testing.scripted import ACTIONS, FAULTY_ID, ID, LENGTHS, End, Transition, script
-from spotter.types import Episode, ReplayLog
+from spotter.types import Array, Episode, ReplayLog
 
 MakeBackend = Callable[[EnvConfig, int], VectorEnv]
 """A back-end with that many instances of that environment, in training mode, without signals."""
@@ -42,11 +42,11 @@ def check_backend(make_backend: MakeBackend) -> None:
     check_unknown_tapes(make_backend)
 
 
-def scripted(**kwargs: Any) -> EnvConfig:
+def scripted(**kwargs: object) -> EnvConfig:
     return EnvConfig(id=ID, family="gymnasium", kwargs=kwargs)
 
 
-def faulty(restarts: int = 1, **kwargs: Any) -> EnvConfig:
+def faulty(restarts: int = 1, **kwargs: object) -> EnvConfig:
     return EnvConfig(id=FAULTY_ID, family="gymnasium", kwargs=kwargs, restarts=restarts)
 
 
@@ -185,7 +185,7 @@ def check_seeding(make_backend: MakeBackend) -> None:
     assert len(starts) == first.shape[0] * first.shape[1], "envs and episodes must differ"
 
 
-def _starts(vector: VectorEnv, seeds: Sequence[int]) -> npt.NDArray[Any]:
+def _starts(vector: VectorEnv, seeds: Sequence[int]) -> Array:
     """[episodes, envs, 4]: the first observations of four episodes each."""
     starts = [vector.reset(seeds).obs["obs"].copy()]
     for step in range(1, 16):

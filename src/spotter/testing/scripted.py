@@ -9,7 +9,7 @@ script up to a given step and then fails in a given way.
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -121,8 +121,8 @@ class Scripted(gym.Env[Any, int]):
         return Moment(*self._now)
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+        self, *, seed: int | None = None, options: Mapping[str, object] | None = None
+    ) -> tuple[object, dict[str, object]]:
         super().reset(seed=seed)
         episode = 0 if seed is not None else self.now.episode + 1
         self._now = (self.now.seed if seed is None else seed, episode, 0, -1)
@@ -138,7 +138,7 @@ class Scripted(gym.Env[Any, int]):
         terminated, truncated = is_end and end != "truncated", is_end and end != "terminated"
         return self._observe(), self.now.reward, terminated, truncated, self._info()
 
-    def _observe(self) -> Any:
+    def _observe(self) -> object:
         if not self.reuses_array:
             self._numbers, self._picture = self._numbers.copy(), self._picture.copy()
         self._numbers[:] = self.now.numbers
@@ -147,7 +147,7 @@ class Scripted(gym.Env[Any, int]):
             return {"numbers": self._numbers, "pair": (self._picture, self.now.step)}
         return self._numbers
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self) -> dict[str, object]:
         return {"action_mask": np.array(self.now.mask, np.int8)} if self.masks else {}
 
 
@@ -167,7 +167,7 @@ class Faulty(Scripted):
         self.bad_seed, self.bad_episode, self.bad_step = seed, episode, step
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: Mapping[str, object] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         obs, info = super().reset(seed=seed)
         obs, _ = self._spoilt(obs, 0.0)
@@ -178,7 +178,7 @@ class Faulty(Scripted):
         obs, reward = self._spoilt(obs, reward)
         return obs, reward, terminated, truncated, info
 
-    def _spoilt(self, obs: Any, reward: float) -> tuple[Any, float]:
+    def _spoilt(self, obs: object, reward: float) -> tuple[object, float]:
         now = self.now
         is_seed = self.bad_seed in (None, now.seed)
         if not is_seed or (now.episode, now.step) != (self.bad_episode, self.bad_step):

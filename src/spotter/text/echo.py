@@ -1,7 +1,6 @@
 """All that commands print goes through here: nothing a file holds can command the terminal."""
 
 import json
-from typing import Any
 
 import typer
 
@@ -12,7 +11,7 @@ def echo(text: object = "", err: bool = False, nl: bool = True) -> None:
     typer.echo(printable(str(text)), err=err, nl=nl)
 
 
-def echo_json(data: Any, indent: int | None = 2) -> None:
+def echo_json(data: object, indent: int | None = 2) -> None:
     """Signs that a terminal would obey are escaped, so that programs read what was there."""
     text = json.dumps(data, indent=indent, ensure_ascii=False)
     if printable(text) != text:

@@ -1,13 +1,12 @@
 """What happened during a run, as sentences; events that are not worth one give none."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from spotter.text.numbers import count, plural, plus_minus, score
 from spotter.types import Evaluation
 
 
-def sentence(kind: str, data: Mapping[str, Any]) -> str | None:
+def sentence(kind: str, data: Mapping[str, object]) -> str | None:
     """For a reader; tolerant of missing entries, since a sentence is never worth a crash."""
     match kind:
         case "checkpoint":
@@ -40,7 +39,7 @@ def evaluation_sentence(evaluation: Evaluation) -> str:
     )
 
 
-def _at(data: Mapping[str, Any]) -> str:
+def _at(data: Mapping[str, object]) -> str:
     env_steps = data.get("env_steps", data.get("step"))
     return f" at {count(env_steps)} env steps" if isinstance(env_steps, int) else ""
 
@@ -49,6 +48,6 @@ def _setting(value: object) -> str:
     return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
-def _why(data: Mapping[str, Any], *keys: str) -> str:
+def _why(data: Mapping[str, object], *keys: str) -> str:
     found = next((data[key] for key in keys if data.get(key)), None)
     return f" ({found})" if found else ""

@@ -29,7 +29,7 @@ from spotter.rundir import trust
 from spotter.rundir.files import UNREADABLE, read_json, write_atomic, write_json
 from spotter.rundir.run import Run
 from spotter.system import children
-from spotter.types import Fault, ReplayLog, UserError
+from spotter.types import Array, Fault, ReplayLog, UserError
 from spotter.versions import versions
 
 FORMAT: Final = 1
@@ -89,7 +89,7 @@ def _new_folder(parent: Path, name: str) -> Path:
             return box
 
 
-def _as_text(array: npt.NDArray[Any]) -> dict[str, Any]:
+def _as_text(array: Array) -> dict[str, object]:
     content = base64.b64encode(array.tobytes()).decode()
     return {"dtype": array.dtype.str, "shape": list(array.shape), "base64": content}
 
@@ -98,7 +98,7 @@ def _as_array(text: dict[str, Any]) -> npt.NDArray[Any]:
     return np.frombuffer(base64.b64decode(text["base64"]), text["dtype"]).reshape(text["shape"])
 
 
-def _as_data(replay_log: ReplayLog | None) -> dict[str, Any] | None:
+def _as_data(replay_log: ReplayLog | None) -> dict[str, object] | None:
     if replay_log is None:
         return None
     return {
@@ -112,7 +112,7 @@ def _as_replay_log(data: dict[str, Any] | None) -> ReplayLog | None:
     return None if data is None else ReplayLog(data["start"], data["seed"], tuple(data["actions"]))
 
 
-def _check_trust(box: Path, settings: Mapping[str, Any]) -> None:
+def _check_trust(box: Path, settings: Mapping[str, object]) -> None:
     """The run it lies in decides; a box on its own may come from anywhere."""
     run = Run(box.resolve().parents[1])
     if (run.folder / "run.json").is_file():

@@ -195,10 +195,12 @@ class Cadence:
     def _budget(self) -> int:
         return self.config.budget.env_steps or _ANY_BUDGET
 
-    def state(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _STATE}
+    def state(self) -> dict[str, object]:
+        return {name: vars(self)[name] for name in _STATE}
 
-    def restore(self, state: Mapping[str, Any], env_steps: int, changes: Collection[str]) -> None:
+    def restore(
+        self, state: Mapping[str, object], env_steps: int, changes: Collection[str]
+    ) -> None:
         """Restore `state()`, with the settings that a resume changed."""
         for name in _STATE:
             setattr(self, name, state[name])

@@ -117,7 +117,7 @@ class Keeper:
         if path.exists():
             write_json(path, {**read_json(path), **metrics})
 
-    def set_best(self, env_steps: int, about: Mapping[str, Any]) -> None:
+    def set_best(self, env_steps: int, about: Mapping[str, object]) -> None:
         """Point `best` at a checkpoint, with what it scored."""
         step = self._step(env_steps)
         if step.is_dir():
@@ -371,7 +371,7 @@ def _spaces(state: dict[str, Any]) -> Spaces:
     return Spaces(leaves, ActionSpec(**_tuples(state["action"])), env)
 
 
-def _card(state: dict[str, Any]) -> dict[str, Any]:
+def _card(state: dict[str, Any]) -> dict[str, object]:
     """What the game was; empty in older checkpoints."""
     card = dict(state.get("game", {}))
     for key, kind in {"fingerprint": str, "protocol": str, "facts": dict, "actions": list}.items():
@@ -382,5 +382,5 @@ def _card(state: dict[str, Any]) -> dict[str, Any]:
     return card
 
 
-def _tuples(data: dict[str, Any]) -> dict[str, Any]:
+def _tuples(data: Mapping[str, object]) -> dict[str, Any]:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}

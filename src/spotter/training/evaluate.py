@@ -320,7 +320,7 @@ def _differs(again: Evaluation, written: Mapping[str, Any]) -> str:
 
 def _evaluate_once(
     config: RunConfig,
-    how: Mapping[str, Any],
+    how: Mapping[str, object],
     policy: Policy,
     seeds: SeedSet = "test",
     parts: int = 1,

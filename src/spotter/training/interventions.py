@@ -39,10 +39,10 @@ class Interventions:
         self._actions = config.alerts.actions
         self._firing: frozenset[str] = frozenset()
         """Alerts of the row before: one acts when it rises, not while it lasts."""
-        self._changed: dict[str, Any] = {}
+        self._changed: dict[str, object] = {}
         self._plateau_config = config.plateau
         self._plateau: Plateau | None = None
-        self._before: dict[int, Any] = {}
+        self._before: dict[int, object] = {}
         _check_ids("alerts.ignore", config.alerts.ignore)
         _check_ids("alerts.actions", config.alerts.actions)
         if config.plateau is not None:
@@ -92,7 +92,7 @@ class Interventions:
         self._changed[setting] = value
         return Action("change", why, setting, value)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         return {
             "firing": sorted(self._firing),
             "changed": self._changed,
@@ -132,7 +132,7 @@ def _touches(name: str, setting: str) -> bool:
     return f"{name}.".startswith(f"{setting}.") or f"{setting}.".startswith(f"{name}.")
 
 
-def changed(config: RunConfig, setting: str, value: Any) -> RunConfig:
+def changed(config: RunConfig, setting: str, value: object) -> RunConfig:
     """The config with one setting replaced."""
     return validate(edit(config.as_data(), setting.split("."), value))
 

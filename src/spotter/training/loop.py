@@ -283,7 +283,7 @@ class Loop:
         self.recorder.spend("save", seconds)
         self.recorder.event("checkpoint", {"env_steps": training.env_steps, "seconds": seconds})
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         return {
             "training": self.training.state(),
             "recorder": self.recorder.state(),

@@ -35,8 +35,8 @@ class TrainedPolicy:
         obs: Any,
         state: Any = None,
         deterministic: bool = True,
-        mask: Any = None,
-        episode_start: Any = None,
+        mask: object = None,
+        episode_start: object = None,
     ) -> tuple[Any, Any]:
         """The action for what an environment shows, ready for `env.step`, and the next state.
 
@@ -60,7 +60,7 @@ class TrainedPolicy:
         action = actions.decode(chosen[0]) if is_single else actions.decode_batch(chosen)
         return action, acted.state or state
 
-    def _memory(self, state: Any, episode_start: Any, rows: int) -> PolicyState:
+    def _memory(self, state: Any, episode_start: object, rows: int) -> PolicyState:
         """`state` as the policy takes it, checked; nothing where an episode begins."""
         begun = None if episode_start is None else np.atleast_1d(np.asarray(episode_start, bool))
         if begun is not None and begun.shape != (rows,):

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 from spotter.rundir.run import Run
 from spotter.sinks.recorder import evaluation_metrics
@@ -37,7 +36,7 @@ def write_best(run: Run, keeper: Keeper, best: Candidate) -> None:
     run.update(**best.facts())
 
 
-def confirmation(scored: Scored) -> dict[str, Any] | None:
+def confirmation(scored: Scored) -> dict[str, object] | None:
     """The event of two policies that played again before one was chosen."""
     candidate, rival = scored.candidate, scored.rival
     if rival is None or candidate.interval is None or rival.interval is None:

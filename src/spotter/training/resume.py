@@ -44,7 +44,7 @@ class Resume:
         run.resume(command, self.saved.env_steps, self.config, self.changes, why)
         return run
 
-    def training_state(self, grade: Grade) -> Mapping[str, Any]:
+    def training_state(self, grade: Grade) -> Mapping[str, object]:
         """What is restored; envs without an exact grade begin new episodes.
 
         Replaying one that hides part of its state may reach the same observation in another game.

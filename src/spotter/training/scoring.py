@@ -169,7 +169,7 @@ class Async:
         self._best = tested
         return tested
 
-    def _send(self, *message: Any) -> None:
+    def _send(self, *message: object) -> None:
         if self._pipe is None:
             self._process, self._pipe = children.start(_work, self._config.as_data(), self._spaces)
         # a process that is gone says so when its answer is due
@@ -234,7 +234,7 @@ def _packed(candidate: Candidate) -> tuple[Candidate, Arrays]:
     return replace(candidate, weights={}), _arrays(candidate.weights)
 
 
-def _work(pipe: Connection, data: Mapping[str, Any], spaces: Spaces) -> None:
+def _work(pipe: Connection, data: Mapping[str, object], spaces: Spaces) -> None:
     """Body of the evaluation process."""
     with contextlib.suppress(AttributeError, OSError):
         os.nice(5)  # training goes first where cores are scarce

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Final
+from typing import Final
 
 from torch import Tensor
 
@@ -62,7 +62,7 @@ class Candidate:
     def evaluations(self) -> list[Evaluation]:
         return [one for one in (self.evaluation, self.confirmation, self.test) if one]
 
-    def pointer(self) -> dict[str, Any]:
+    def pointer(self) -> dict[str, object]:
         """What best.json says about it; ranked by `eval` seeds, or `test` where there are none."""
         ranked = self.interval or (self.test.interval if self.test else None)
         assert ranked is not None, "a candidate was scored"
@@ -74,7 +74,7 @@ class Candidate:
             "solved": self.is_solved,
         }
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """What run.json says about the weights that are kept."""
         ranked, test = self.interval, self.test
         return {

@@ -117,7 +117,7 @@ def facts(training: "Training", threshold: float | None, fresh: bool) -> Facts:
     """What the watcher's rules depend on; `fresh`: the policy has learnt nothing yet."""
     config, action = training.config, training.spaces.action
     info = family(config.env).describe(config.env)
-    target: Any = getattr(config.algo, "target_kl", None)
+    target: Any = config.algo.own("target_kl")
     return Facts(
         action_kind=action.kind,
         action_count=_count(action),
@@ -133,7 +133,7 @@ def facts(training: "Training", threshold: float | None, fresh: bool) -> Facts:
         episode_limit=episode_limit(config.env),
         obs_range=_range(training.spaces.observation.values()),
         target_kl=target.at(training.progress) if target else None,
-        clips=hasattr(config.algo, "clip"),
+        clips=config.algo.own("clip") is not None,
         single_step=_is_single_step(training),
         critic=config.algo.baseline_used == "value",
         fresh=fresh,
@@ -147,7 +147,7 @@ def facts(training: "Training", threshold: float | None, fresh: bool) -> Facts:
 
 def _is_single_step(training: "Training") -> bool:
     algo, count = training.config.algo, training.config.env.count
-    steps: Any = getattr(algo, "gradient_steps", None)
+    steps: Any = algo.own("gradient_steps")
     return bool(steps and steps(count, training.progress) == 1)
 
 

@@ -163,7 +163,7 @@ class Training:
         self.close()
 
 
-def _as_arrays(tree: Any) -> Any:
+def _as_arrays(tree: object) -> object:
     """Tensors as numpy arrays, wherever they are."""
     if isinstance(tree, Tensor):
         return tree.detach().cpu().numpy().copy()

@@ -51,12 +51,12 @@ def settings(training: "Training") -> Iterator[tuple[str, str]]:
 
 def _is_changed(config: RunConfig, setting: str) -> bool:
     section, _, name = setting.rpartition(".")
-    owner: Any = getattr(config, section) if section else config
+    owner: Any = vars(config)[section] if section else config
     by_alias = {info.alias or key: key for key, info in type(owner).model_fields.items()}
     if name not in by_alias:
         return False
     default = type(owner).model_fields[by_alias[name]].default
-    return bool(getattr(owner, by_alias[name]) != default)
+    return bool(vars(owner)[by_alias[name]] != default)
 
 
 def _policy(training: "Training") -> Iterator[tuple[str, str]]:
@@ -104,9 +104,9 @@ def _has_bounds(leaf: Leaf) -> bool:
 
 
 def _algorithm(config: RunConfig) -> Iterator[tuple[str, str]]:
-    algo: Any = config.algo
-    if getattr(algo, "value_loss", "huber") != "huber":
-        yield "algo.huber_delta", f"algo.value_loss is {algo.value_loss}"
+    loss = config.algo.own("value_loss", "huber")
+    if loss != "huber":
+        yield "algo.huber_delta", f"algo.value_loss is {loss}"
     baseline = config.algo.baseline_used
     if baseline != "value":
         reason = f"algo.baseline is {baseline}, so no value is learnt"

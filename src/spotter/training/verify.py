@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 import numpy as np
 
@@ -210,7 +210,7 @@ class _Killer:
 
     def evaluation(self, evaluation: Evaluation) -> None: ...
 
-    def event(self, kind: str, data: Mapping[str, Any]) -> None:
+    def event(self, kind: str, data: Mapping[str, object]) -> None:
         if kind == "checkpoint" and self._row is not None and self._is_time(self._row):
             _die()
 
@@ -244,7 +244,7 @@ class _FairMoment:
 
 
 def _die() -> NoReturn:
-    if hasattr(signal, "SIGKILL"):
+    if sys.platform != "win32":
         os.kill(os.getpid(), signal.SIGKILL)
     os._exit(137)
 
@@ -260,7 +260,7 @@ def _compare(through: Run, killed: Run) -> tuple[int, list[str]]:
     return len(rows[0]), differences
 
 
-def _differences(a: Any, b: Any, path: str) -> Iterator[str]:
+def _differences(a: object, b: object, path: str) -> Iterator[str]:
     """Paths at which two trees are not the same to the last bit; times are passed over."""
     if _TIMES.search(path):
         return
@@ -274,7 +274,7 @@ def _differences(a: Any, b: Any, path: str) -> Iterator[str]:
         yield path
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: object, b: object) -> bool:
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
     return type(a) is type(b) and (a == b or (a != a and b != b))

@@ -98,7 +98,7 @@ class Encoder:
         try:
             yield
         except (OSError, av.FFmpegError) as error:
-            reason = getattr(error, "strerror", None) or error
+            reason = error.strerror or error
             raise StorageError(f"cannot write {self._path}: {reason}") from error
 
     def __enter__(self) -> Self:

@@ -25,6 +25,7 @@ from spotter.envs.backends.slices import EnvInstance
 from spotter.envs.base import Env
 from spotter.envs.make import EnvBuilder
 from spotter.envs.naming import action_names, chord
+from spotter.envs.wrapping import Start, Step
 from spotter.rundir.files import StorageError
 from spotter.types import UserError
 from spotter.video.encoder import Encoder
@@ -113,7 +114,7 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
         encoder: "Encoder",
         title: str,
         stop: Callable[[], bool] = lambda: False,
-        axes: Callable[[Any], str] | None = None,
+        axes: Callable[[object], str] | None = None,
     ) -> None:
         """`axes` words what the game received, where actions are numbers."""
         super().__init__(env)
@@ -124,9 +125,7 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
         self._canvas: Canvas | None = None
         self.caption = Caption(0, "", 0.0, 0.0)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         start = self.env.reset(seed=seed, options=options)
         self.caption = Caption(0, "", 0.0, 0.0)
         self.shoot()
@@ -137,7 +136,7 @@ class Camera(gym.Wrapper[Any, Any, Any, Any]):
         before = self.caption
         self.caption = Caption(before.step + 1, action, 0.0, before.score)
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> Step:
         obs, reward, terminated, truncated, info = self.env.step(action)
         now, paid = self.caption, float(reward)
         said = self._axes(action) if self._axes else now.action
@@ -201,7 +200,7 @@ def rendering_copy(env: EnvConfig) -> EnvInstance:
 def picture_of(env: Env) -> Image:
     """[height, width, 3] of bytes, whatever shade of image the environment gives."""
     try:
-        rendered: Any = env.render()
+        rendered: object = env.render()
     except Exception as error:  # third-party rendering code may fail in any way
         raise CannotRender(f"{name_of(env)} cannot be filmed: {sentence(error)}") from error
     if rendered is None:
@@ -221,7 +220,7 @@ def name_of(env: Env) -> str:
     return env.spec.id if env.spec else type(env.unwrapped).__name__
 
 
-def fps_of(wanted: Any) -> Fraction:
+def fps_of(wanted: object) -> Fraction:
     """What the environment's metadata says; many frames more than a screen shows are no use."""
     if not isinstance(wanted, int | float | np.number) or not 0 < wanted < np.inf:
         wanted = _USUAL_FPS
@@ -267,7 +266,7 @@ def _names_of(env: EnvConfig, instance: EnvInstance) -> tuple[str, ...]:
     return action_names(env, int(bare.start) if isinstance(bare, Discrete) else 0)
 
 
-def _axes(names: Sequence[str]) -> Callable[[Any], str]:
+def _axes(names: Sequence[str]) -> Callable[[object], str]:
     """Numbers an environment takes, each with the name of its axis if it has one."""
 
     def name(action: Any) -> str:

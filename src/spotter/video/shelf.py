@@ -3,13 +3,13 @@
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from spotter.config import RunConfig
 from spotter.rundir.files import write_json
+from spotter.types import Array
 from spotter.video.replay import CannotRender, Film, film
 
 FOLDER: Final = "videos"
@@ -27,7 +27,7 @@ class Filmed(Protocol):
         """What each episode was reset with."""
 
     @property
-    def first_actions(self) -> Sequence[npt.NDArray[Any]]:
+    def first_actions(self) -> Sequence[Array]:
         """The actions of the first episodes; none of those whose env failed."""
 
 

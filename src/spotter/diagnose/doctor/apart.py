@@ -49,7 +49,7 @@ def _ending(code: int) -> str:
         return f"was killed by signal {-code}"
 
 
-def answer(answer_to: Callable[[Any], Any]) -> None:
+def answer(answer_to: Callable[[Any], object]) -> None:
     """In the child process: answer the request; it ends when the caller does."""
     task, path, parent = sys.argv[1:]
     children.end_with_parent(children.Parent(*json.loads(parent)))

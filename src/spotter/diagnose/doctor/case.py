@@ -75,7 +75,7 @@ class Case:
             return None
         return self._mostly(written, config) if self.changed else config
 
-    def _mostly(self, written: Mapping[str, Any], last: RunConfig) -> RunConfig:
+    def _mostly(self, written: Mapping[str, object], last: RunConfig) -> RunConfig:
         ways = ", ".join(f"{name} {trained.words(each)}" for name, each in self.changed.items())
         usual, judged = trained.mostly(written, self.changed), "those of most env steps"
         try:

@@ -39,7 +39,7 @@ def power(value: float) -> float:
     return min(steps, key=lambda step: abs(math.log(step / value)))
 
 
-def to(path: str, value: Any) -> str:
+def to(path: str, value: object) -> str:
     """`algo.lr=0.0003`"""
     return f"{path}={flow(value)}"
 
@@ -54,7 +54,7 @@ def scaled(case: Case, path: str, factor: float) -> str:
     return to(path, _scaled(_at(case.settings, path), factor))
 
 
-def _at(settings: Mapping[str, Any], path: str) -> Any:
+def _at(settings: Mapping[str, object], path: str) -> object:
     return tree.value_at(settings, tuple(path.split(".")))
 
 
@@ -66,7 +66,7 @@ def more_entropy(case: Case) -> str:
     return to("algo.entropy", number(max(0.01, min(_MOST_ENTROPY, 3 * weight))))
 
 
-def _scaled(node: Any, factor: float) -> Any:
+def _scaled(node: Any, factor: float) -> object:
     if isinstance(node, Mapping):
         parts = {
             key: _scaled(node[key], factor) for key in ("start", "end", "floor") if key in node
@@ -165,7 +165,7 @@ def directions(case: Case, overrides: Sequence[str]) -> dict[str, bool]:
     return found
 
 
-def _size(setting: Any) -> float:
+def _size(setting: object) -> float:
     """A number, or the mean of a schedule's; NaN for anything else."""
     if isinstance(setting, Mapping) and {"start", "points"} & set(setting):
         return fmean(Schedule.model_validate(setting).values())

@@ -108,7 +108,7 @@ def example(family: str) -> EnvConfig:
 
 
 def _example_id(family: str, module: ModuleType) -> str:
-    named = getattr(module, "EXAMPLE", None) or _EXAMPLES.get(family)
+    named = vars(module).get("EXAMPLE") or _EXAMPLES.get(family)
     if named:
         return str(named)
     for name, path in sorted(recipes.files().items()):

@@ -6,7 +6,7 @@ the first suspect. Reads recipes only, never the run's own files.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from spotter.config import RunConfig, recipes
 from spotter.config.diff import difference
@@ -28,8 +28,8 @@ class Overridden:
     """A setting that is not as the recipe has it."""
 
     path: str
-    mine: Any
-    usual: Any
+    mine: object
+    usual: object
 
     @property
     def words(self) -> str:
@@ -63,7 +63,7 @@ NONE: Final = Recipe("", {}, False, ())
 
 
 def beside(
-    config: RunConfig, written: Mapping[str, Any], address: str, threshold: float | None
+    config: RunConfig, written: Mapping[str, object], address: str, threshold: float | None
 ) -> Recipe:
     """`written`: the config as the run saved it; what it does not mention was not overridden."""
     usual = recipe_of(address)
@@ -79,8 +79,8 @@ def beside(
     return Recipe(usual.address, found, _is_enough(usual.expect, threshold), variants)
 
 
-def _mentions(written: Mapping[str, Any], path: str) -> bool:
-    node: Any = written
+def _mentions(written: Mapping[str, object], path: str) -> bool:
+    node: object = written
     for name in path.split("."):
         if not isinstance(node, Mapping) or name not in node:
             return False

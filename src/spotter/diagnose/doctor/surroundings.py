@@ -104,13 +104,13 @@ def _played(env: EnvConfig, finding: environments.Finding) -> Iterator[tuple[str
             yield name, noticed
 
 
-def _turned(game: Any, actions: tuple[Any, ...]) -> list[Any]:
+def _turned(game: Any, actions: tuple[Any, ...]) -> list[object]:
     """Other actions, of the same number."""
     game.action_space.seed(99)
     return [game.action_space.sample() for _ in actions]
 
 
-def _opening(game: Any, seed: int | None) -> list[tuple[Any, float]]:
+def _opening(game: Any, seed: int | None) -> list[tuple[object, float]]:
     """Observations and rewards of a few steps of an episode, with fixed actions."""
     shown, _ = game.reset(seed=seed)
     seen = [(shown, 0.0)]

@@ -60,7 +60,7 @@ class LocalVector(SliceVector):
             if self._slices[0].events:
                 self._settle()
 
-    def _ask(self, command: Command, arguments: Sequence[Any]) -> list[Any]:
+    def _ask(self, command: Command, arguments: Sequence[object]) -> list[Any]:
         self._calls += 1
         asked = list(zip(self._slices, arguments, strict=True))
         try:
@@ -87,7 +87,7 @@ class LocalVector(SliceVector):
                 events, part.events = part.events, []
                 self._record(events)
 
-    def _sign(self) -> Any:
+    def _sign(self) -> object:
         places = tuple(tuple(part.at) for part in self._slices)
         return None if all(row == IDLE for row, *_ in places) else (self._calls, places)
 

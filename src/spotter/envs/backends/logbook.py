@@ -47,7 +47,7 @@ class Logbook:
         self._faults: list[Fault] = []
         self.failures = 0
 
-    def note(self, action: npt.NDArray[Any], active: npt.NDArray[np.bool_] | None) -> None:
+    def note(self, action: Array, active: npt.NDArray[np.bool_] | None) -> None:
         """Before each step: what the envs are about to be given."""
         self._given.append(action.tobytes())
         self._active.append(self._all_active if active is None else active.tobytes())
@@ -98,7 +98,7 @@ class Logbook:
             replay_logs.append(known or UNKNOWN)
         return replay_logs
 
-    def last_actions(self, row: int) -> list[Any]:
+    def last_actions(self, row: int) -> list[object]:
         return [action.tolist() for action in self.replay_log(row).actions[-_LAST:]]
 
     def take_faults(self) -> list[Fault]:

@@ -28,7 +28,7 @@ from spotter.envs.games.ale.views import COLOURS
 from spotter.envs.signals import Kind
 from spotter.envs.spaces import describe
 from spotter.system import machine
-from spotter.types import Episode, Fault, ReplayLog, UserError
+from spotter.types import Array, Episode, Fault, ReplayLog, UserError
 
 _FAMILY: Final = "atari"
 
@@ -54,7 +54,7 @@ def _reason_against_settings(config: atari.Config) -> str:
     if config.observe != "rgb":
         return f"env.observe: {config.observe} reads the memory of single envs"
     for name in ("mode", "difficulty"):
-        if getattr(config, name) is not None:
+        if vars(config)[name] is not None:
             return f"env.{name} can be set in single envs only"
     if config.fire == "lives":
         return "env.fire: lives presses the button of single envs"
@@ -113,7 +113,7 @@ class NativeVector:
         self._score[rows] = self._length[rows] = 0
         self._frame[rows] = info["episode_frame_number"]
 
-    def step(self, action: npt.NDArray[Any], active: Bools | None = None) -> list[Episode]:
+    def step(self, action: Array, active: Bools | None = None) -> list[Episode]:
         if active is not None and not active.all():
             raise UserError(
                 "env.backend: native steps all envs together, but this algorithm lets envs "
@@ -123,7 +123,7 @@ class NativeVector:
             self.send(half, action[rows])
         return [episode for half in range(self.halves) for episode in self.recv(half)]
 
-    def send(self, half: int, action: npt.NDArray[Any]) -> None:
+    def send(self, half: int, action: Array) -> None:
         """Let a group play on; its rows of the buffers keep their values until `recv`."""
         rows = self.rows[half]
         self.buffers.action[rows] = action
@@ -205,7 +205,7 @@ def _space(config: atari.Config) -> gs.Box[Any]:
     return gs.Box(0, 255, (channels, *atari.picture_size(config)), np.uint8)
 
 
-def _as_shown(leaf: npt.NDArray[Any], config: atari.Config) -> npt.NDArray[Any]:
+def _as_shown(leaf: Array, config: atari.Config) -> Array:
     """A view of [envs, channels, …] in ale-py's order, which has colours last."""
     if config.grey:
         return leaf

@@ -29,7 +29,7 @@ from spotter.envs.base import Env, family
 from spotter.envs.signals import Kind
 from spotter.envs.spaces import ActionCodec, describe
 from spotter.system import machine
-from spotter.types import Episode, Fault, ReplayLog, UserError
+from spotter.types import Array, Episode, Fault, ReplayLog, UserError
 
 SAME: Final = {
     "CartPole-v1": 32,
@@ -109,7 +109,7 @@ class PoolVector:
         self.buffers.obs["obs"][info["env_id"]] = obs
         self._score[ids] = self._length[ids] = 0
 
-    def step(self, action: npt.NDArray[Any], active: Bools | None = None) -> list[Episode]:
+    def step(self, action: Array, active: Bools | None = None) -> list[Episode]:
         assert self._pool is not None, "reset(seeds) comes first"
         buffers = self.buffers
         buffers.action[...] = action
@@ -195,7 +195,7 @@ def _limit(env: Env) -> int:
     return _NEVER if limit is None else limit
 
 
-def _make(env: EnvConfig, count: int, seeds: list[int]) -> Any:
+def _make(env: EnvConfig, count: int, seeds: list[int]) -> object:
     envpool = plugins.require("envpool", extra="fast")
     threads = max(1, min(machine.cores(), count // SAME[env.id]))
     with warnings.catch_warnings():

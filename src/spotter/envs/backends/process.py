@@ -112,7 +112,7 @@ class ProcessVector(SliceVector):
         self._active[...] = True if active is None else active
         return [episode for reply in self._ask_all("step") for episode in reply or ()]
 
-    def _ask(self, command: Command, arguments: Sequence[Any]) -> list[Any]:
+    def _ask(self, command: Command, arguments: Sequence[object]) -> list[object]:
         replies = self._ask_all(command, arguments)
         self.buffers.lost[:] = self._any_lost = False
         return replies
@@ -121,7 +121,7 @@ class ProcessVector(SliceVector):
         """How many threads each worker runs; 1 each, or something oversubscribes the machine."""
         return self._ask_all("threads")
 
-    def _ask_all(self, command: str, arguments: Sequence[Any] | None = None) -> list[Any]:
+    def _ask_all(self, command: str, arguments: Sequence[object] | None = None) -> list[Any]:
         """Every worker's reply; None from one that did not survive the question."""
         self._calls += 1
         for index in range(len(self._pipes)):
@@ -135,12 +135,12 @@ class ProcessVector(SliceVector):
                 replies.append(None)
         return replies
 
-    def _send(self, index: int, command: str, argument: Any = None) -> None:
+    def _send(self, index: int, command: str, argument: object = None) -> None:
         """A worker that is gone says so when its reply is due, with what is known about its end."""
         with contextlib.suppress(OSError):
             self._pipes[index].send((command, argument))
 
-    def _receive(self, index: int) -> Any:
+    def _receive(self, index: int) -> object:
         self._waiting_for = index
         try:
             kind, value, events = self._pipes[index].recv()
@@ -198,7 +198,7 @@ class ProcessVector(SliceVector):
         instances = f"envs {start} to {stop - 1}" if stop - start > 1 else f"env {start}"
         return f"worker {index} ({instances})"
 
-    def _sign(self) -> Any:
+    def _sign(self) -> object:
         index = self._waiting_for
         if index == _NO_WORKER:
             return None

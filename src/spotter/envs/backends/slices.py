@@ -60,12 +60,12 @@ class EnvInstance:
         self.reward = 0.0
         self.tally = Tally()
         self.seed: int | None = None
-        self.last_actions: deque[Any] = deque(maxlen=8)
+        self.last_actions: deque[object] = deque(maxlen=8)
         self.logged_steps = 0
         """Steps of finished episodes on the present replay log."""
         self.layers = Layers([*layers(env), *meter.signals])
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, object]:
         return {"seed": self.seed, "layers": self.layers.snapshot()}
 
     def put_back(self, state: Mapping[str, Any]) -> None:
@@ -278,14 +278,16 @@ class Slice:
         instance.last_actions.clear()
         self._show_start(row, instance, obs, info)
 
-    def _show_start(self, row: int, instance: EnvInstance, obs: Any, info: dict[str, Any]) -> None:
+    def _show_start(
+        self, row: int, instance: EnvInstance, obs: object, info: Mapping[str, object]
+    ) -> None:
         instance.obs_codec.write(obs, self.buffers.obs, row)
         instance.meter.take(self.buffers.signals_start[row])
         if self.buffers.mask is not None:
             self._write_mask(self.buffers.mask[row], info)
 
     @staticmethod
-    def _write_mask(out: Bools, info: dict[str, Any]) -> None:
+    def _write_mask(out: Bools, info: Mapping[str, object]) -> None:
         mask = encode_mask(info["action_mask"])
         if not mask.any():
             raise ValueError("info['action_mask'] leaves no valid action")

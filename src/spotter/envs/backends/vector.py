@@ -10,17 +10,16 @@ begins a new one. `tests/conformance` proves it for any back-end.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from spotter.envs.backends.layout import Layout, assemble
 from spotter.envs.backends.logbook import Event, Logbook
 from spotter.envs.backends.slices import Bools, Buffers, Command, report
 from spotter.envs.backends.watchdog import Watchdog
 from spotter.envs.signals import Kind
-from spotter.types import Episode, Fault, ReplayLog, Spaces
+from spotter.types import Array, Episode, Fault, ReplayLog, Spaces
 
 Note = Callable[[str], None]
 
@@ -42,7 +41,7 @@ class VectorEnv(Protocol):
     def reset(self, seeds: Sequence[int]) -> Buffers:
         """Start every env with its own seed."""
 
-    def step(self, action: npt.NDArray[Any], active: Bools | None = None) -> list[Episode]:
+    def step(self, action: Array, active: Bools | None = None) -> list[Episode]:
         """Step every active env into `buffers`; returns the episodes that ended."""
 
     def replay_logs(self) -> list[ReplayLog]:
@@ -67,7 +66,7 @@ class InTurns(VectorEnv, Protocol):
     rows: Sequence[slice]
     """The envs of each group."""
 
-    def send(self, half: int, action: npt.NDArray[Any]) -> None:
+    def send(self, half: int, action: Array) -> None:
         """Let a group play on; its rows of the buffers keep their values until `recv`."""
 
     def recv(self, half: int) -> list[Episode]:
@@ -83,7 +82,7 @@ class SliceVector(ABC):
     def __init__(
         self,
         layout: Layout,
-        arrays: Mapping[str, npt.NDArray[Any]],
+        arrays: Mapping[str, Array],
         bounds: Sequence[tuple[int, int]],
         restarts: int,
         timeout_s: float | None,
@@ -108,7 +107,7 @@ class SliceVector(ABC):
         self._ask("reset", [seeds[start:stop] for start, stop in self._bounds])
         return self.buffers
 
-    def step(self, action: npt.NDArray[Any], active: Bools | None = None) -> list[Episode]:
+    def step(self, action: Array, active: Bools | None = None) -> list[Episode]:
         self.buffers.action[...] = action
         self._logbook.note(self.buffers.action, active)
         return self._step(active)
@@ -135,7 +134,7 @@ class SliceVector(ABC):
             raise report(too_many, self._restarts)
 
     @abstractmethod
-    def _ask(self, command: Command, arguments: Sequence[Any]) -> list[Any]:
+    def _ask(self, command: Command, arguments: Sequence[object]) -> list[object]:
         """Have every slice obey (`Slice.serve`), with its argument; returns their replies."""
 
     @abstractmethod
@@ -143,7 +142,7 @@ class SliceVector(ABC):
         """Step every slice; the actions are in the buffers."""
 
     @abstractmethod
-    def _sign(self) -> Any:
+    def _sign(self) -> object:
         """What changes while envs make progress; None while none is waited for."""
 
     @abstractmethod

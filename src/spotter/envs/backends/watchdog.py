@@ -9,7 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 _LONGEST_NAP_S: Final = 5.0
 
@@ -19,11 +19,11 @@ class Silence:
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
-        self._sign: Any = None
+        self._sign: object = None
         self._since = 0.0
         self._reported = False
 
-    def is_too_long(self, sign: Any, now: float) -> bool:
+    def is_too_long(self, sign: object, now: float) -> bool:
         """`sign` is None while nothing is waited for."""
         if sign is None or sign != self._sign:
             self._sign, self._since, self._reported = sign, now, False
@@ -41,7 +41,7 @@ class Watchdog:
     """
 
     def __init__(
-        self, sign: Callable[[], Any], alarm: Callable[[], None], timeout_s: float
+        self, sign: Callable[[], object], alarm: Callable[[], None], timeout_s: float
     ) -> None:
         self._sign, self._alarm = weakref.WeakMethod(sign), weakref.WeakMethod(alarm)
         self._timeout_s = timeout_s

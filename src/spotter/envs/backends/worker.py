@@ -15,7 +15,7 @@ import numpy.typing as npt
 from spotter.envs.backends.layout import Layout, assemble
 from spotter.envs.backends.slices import IDLE, STEP, Bools, EnvError, Slice
 from spotter.envs.replay import known_names
-from spotter.types import UserError
+from spotter.types import Array, UserError
 
 _ALIGN: Final = 64
 
@@ -43,7 +43,7 @@ def _padded(shape: tuple[int, ...], dtype: str) -> int:
 
 
 def views(layout: Layout, count: int, memory: SharedMemory) -> dict[str, npt.NDArray[Any]]:
-    views: dict[str, npt.NDArray[Any]] = {}
+    views: dict[str, Array] = {}
     # An array over the block keeps it mapped as long as any view lives; `buffer=memory.buf` alone
     # would not, and reading a view after `close` would crash Python.
     assert memory.buf is not None

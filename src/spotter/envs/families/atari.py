@@ -142,7 +142,7 @@ def settings(env: EnvConfig) -> Mapping[str, Any]:
     """All that decides what a score means, in numbers and words."""
     config = own(env)
     fields = [*set(Config.model_fields) - set(EnvConfig.model_fields)]
-    chosen = {name: getattr(config, name) for name in sorted(fields)}
+    chosen = {name: vars(config)[name] for name in sorted(fields)}
     return {
         **chosen,
         "game": cartridge(config.id).name,
@@ -165,7 +165,7 @@ def make(env: EnvConfig, render: bool = False) -> Env:
 
 def _check(config: Config, game: Cartridge) -> None:
     for name, known in (("mode", game.modes), ("difficulty", game.difficulties)):
-        value = getattr(config, name)
+        value = vars(config)[name]
         if value is not None and value not in known:
             has = ", ".join(map(str, known))
             raise UserError(f"{config.id} has no env.{name} {value}; it has {has}")
@@ -193,7 +193,7 @@ class Atari(gym.Env[Array, Any]):
         self._config, self._game = config, game
         self._skip, self._cap = config.frame_skip, config.cap
         self._fires = config.fire == "lives" and presses_button(config)
-        self._codes = [getattr(ale_py.Action, name) for name in names]
+        self._codes = [ale_py.Action.__members__[name] for name in names]
         self._idle, self._button = ale_py.Action.NOOP, ale_py.Action.FIRE
         self._presses = presses_button(config)
         self._state_of = ale_py.ALEState
@@ -210,8 +210,8 @@ class Atari(gym.Env[Array, Any]):
         self._parts = Layers([self, self._view])
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Array, dict[str, Any]]:
+        self, *, seed: int | None = None, options: Mapping[str, object] | None = None
+    ) -> tuple[Array, dict[str, object]]:
         super().reset(seed=seed)
         ale = self.ale
         if seed is not None:
@@ -265,7 +265,7 @@ class Atari(gym.Env[Array, Any]):
             self._end = ale.cloneState(include_rng=True).serialize()
         return self._show(int(action)), reward, is_over, is_cut and not is_over, info
 
-    def save(self) -> dict[str, Any]:
+    def save(self) -> dict[str, object]:
         """The present state, random streams included, in plain values; `load` restores it.
 
         What the console draws (`render`) is right again after the next step.
@@ -280,9 +280,9 @@ class Atari(gym.Env[Array, Any]):
     def render(self) -> Any:
         return self.ale.getScreenRGB()
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self) -> dict[str, object]:
         self._lives = self.ale.lives()
-        info: dict[str, Any] = {"lives": self._lives}
+        info: dict[str, object] = {"lives": self._lives}
         return info if self._mask is None else {**info, "action_mask": self._mask}
 
     def _show(self, action: int | None) -> Array:
@@ -303,7 +303,7 @@ def picture_size(config: Config) -> tuple[int, int]:
     return config.size or cartridge(config.id).screen
 
 
-def _view(ale: Any, config: Config, game: Cartridge, choices: int) -> View:
+def _view(ale: object, config: Config, game: Cartridge, choices: int) -> View:
     if config.observe == "ram":
         return Memory(ale, game.memory)
     if config.observe == "objects":

@@ -20,6 +20,7 @@ from gymnasium import spaces as gs
 from spotter import plugins
 from spotter.config import EnvConfig
 from spotter.envs.base import Env, make_registered, registered_info
+from spotter.envs.spaces import Space
 from spotter.types import EnvInfo, UserError
 
 ID: Final = "Bandit-v0"
@@ -68,7 +69,7 @@ def _means(kwargs: Mapping[str, Any]) -> tuple[float, ...]:
     return tuple(float(mean) for mean in means)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
@@ -111,23 +112,23 @@ def describe(env: EnvConfig) -> EnvInfo:
 class Bandit(gym.Env[int, int]):
     """`reset(seed=…)` forgets the pulls counted so far; later resets keep counting for the view."""
 
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
+    metadata: dict[str, object] = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
 
-    def __init__(self, render_mode: str | None = None, **kwargs: Any) -> None:
+    def __init__(self, render_mode: str | None = None, **kwargs: object) -> None:
         settings = machine(kwargs)
         self.means = np.array(settings.means)
         self.std = settings.std
         self.pulls = settings.pulls
         self.render_mode = render_mode
-        self.observation_space: gs.Space[Any] = gs.Discrete(1)
-        self.action_space: gs.Space[Any] = gs.Discrete(len(self.means))
+        self.observation_space: Space = gs.Discrete(1)
+        self.action_space: Space = gs.Discrete(len(self.means))
         self.counts = np.zeros(len(self.means), dtype=np.int64)
         self.last_arm: int | None = None
         self.last_reward = 0.0
         self._pulled = 0
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: Mapping[str, object] | None = None
     ) -> tuple[int, dict[str, Any]]:
         super().reset(seed=seed)
         if seed is not None:

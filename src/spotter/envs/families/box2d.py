@@ -9,6 +9,7 @@ import gymnasium as gym
 from spotter import plugins
 from spotter.config import EnvConfig
 from spotter.envs.base import Env, make_registered, registered_info
+from spotter.envs.wrapping import Start
 from spotter.types import EnvInfo
 
 # These games have no hard bounds; the ranges are what play from hopeless to perfect usually gets.
@@ -92,9 +93,7 @@ class FreshWorld(gym.Wrapper[Any, Any, Any, Any]):
         super().__init__(env)
         self._gravity = gravity
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         import Box2D
 
         game: Any = self.unwrapped

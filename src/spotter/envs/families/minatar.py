@@ -24,6 +24,7 @@ from pydantic import Field, model_validator
 from spotter import plugins
 from spotter.config import EnvConfig
 from spotter.envs.base import Env, make_registered
+from spotter.envs.spaces import Space
 from spotter.types import EnvInfo, UserError
 
 EXAMPLE: Final = "MinAtar/Breakout"
@@ -181,7 +182,7 @@ def _module(file: str) -> ModuleType:
 class Board(gym.Env[Picture, int]):
     """One game. `reset(seed=…)` reseeds its random stream, `reset()` continues it."""
 
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
+    metadata: dict[str, object] = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
 
     def __init__(
         self,
@@ -201,13 +202,11 @@ class Board(gym.Env[Picture, int]):
         useful: list[int] = self.game.minimal_action_set()
         self._codes = list(range(len(ACTIONS))) if full_actions else useful
         self._mask = np.isin(self._codes, useful) if full_actions else None
-        self.action_space: gs.Space[Any] = gs.Discrete(len(self._codes))
-        self.observation_space: gs.Space[Any] = gs.Box(
-            0, 255, tuple(self.game.state_shape()), np.uint8
-        )
+        self.action_space: Space = gs.Discrete(len(self._codes))
+        self.observation_space: Space = gs.Box(0, 255, tuple(self.game.state_shape()), np.uint8)
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: Mapping[str, object] | None = None
     ) -> tuple[Picture, dict[str, Any]]:
         super().reset(seed=seed)
         if seed is not None:
@@ -228,7 +227,7 @@ class Board(gym.Env[Picture, int]):
         board: Picture = self.game.state().view(np.uint8) * np.uint8(255)
         return board
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self) -> dict[str, object]:
         return {} if self._mask is None else {"action_mask": self._mask}
 
     def render(self) -> Picture | None:

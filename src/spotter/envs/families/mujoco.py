@@ -71,7 +71,7 @@ def _actions(robot: Any) -> tuple[str, ...]:
     return tuple(_plain(joint) for joint in joints)
 
 
-def _observations(robot: Any) -> Iterator[str]:
+def _observations(robot: object) -> Iterator[str]:
     """Positions without those left out, velocities, and what else the robot is shown, numbered."""
     structure = getattr(robot, "observation_structure", None)
     if structure is None:  # arms and the double pendulum show sines, cosines and distances

@@ -29,7 +29,7 @@ _given: Final[dict[str, Maker]] = {}
 """By `env.id`, what was given in this process."""
 
 
-def offer(thing: Any) -> str:
+def offer(thing: object) -> str:
     """Make a class, a function or an instance known here; returns its `env.id`."""
     if isinstance(thing, gym.Env):
         env_id, maker = _own_id(_class_name(thing)), _copier(thing)
@@ -119,13 +119,13 @@ def _copier(instance: Env) -> Maker:
     return make_copy
 
 
-def _path(thing: Any) -> str:
+def _path(thing: object) -> str:
     """`module:name` if that leads back to the thing."""
     path = f"{getattr(thing, '__module__', '')}:{getattr(thing, '__qualname__', '')}"
     return path if _imported(path) is thing else ""
 
 
-def _imported(env_id: str) -> Any:
+def _imported(env_id: str) -> object:
     module, _, name = env_id.partition(":")
     if not name.replace(".", "_").isidentifier():
         return None
@@ -139,7 +139,7 @@ def _imported(env_id: str) -> Any:
     return reduce(_attribute, name.split("."), found)
 
 
-def _attribute(thing: Any, name: str) -> Any:
+def _attribute(thing: object, name: str) -> Any:
     return getattr(thing, name, None)
 
 

@@ -25,6 +25,7 @@ from spotter.envs.games.emulator.child import Cartridge
 from spotter.envs.games.emulator.console import Console
 from spotter.envs.games.emulator.picture import NO_EDGES, Look, Pixels
 from spotter.envs.games.emulator.rules import Referee, Rules
+from spotter.envs.spaces import Space
 from spotter.types import EnvInfo, UserError
 
 EXAMPLE: Final = "Retro/Airstriker-Genesis"
@@ -134,7 +135,7 @@ def _spec(env_id: str) -> EnvSpec:
     )
 
 
-def open_game(render_mode: str | None = None, **settings: Any) -> Env:
+def open_game(render_mode: str | None = None, **settings: object) -> Env:
     """What `gym.make` calls."""
     return make(Config.from_data({"family": "retro", **settings}), render_mode == "rgb_array")
 
@@ -152,7 +153,7 @@ def settings(env: EnvConfig) -> Mapping[str, Any]:
     config = _own(env)
     game = games.find(config.id, config.folder)
     names = [name for name in Config.model_fields if name not in EnvConfig.model_fields]
-    shown = {name: getattr(config, name) for name in names if name != "folder"}
+    shown = {name: vars(config)[name] for name in names if name != "folder"}
     combos = buttons.combos(config.actions, game)
     return {
         **shown,
@@ -270,8 +271,8 @@ class Retro(gym.Env[Pixels, int]):
         if whole[0] >= whole[2]:
             self.close()
             raise UserError(f"env.size: {whole[0]} frames and colours need a width above that")
-        self.observation_space: gs.Space[Any] = gs.Box(0, 255, whole, np.uint8)
-        self.action_space: gs.Space[Any] = gs.Discrete(len(start.combos) - 1)
+        self.observation_space: Space = gs.Box(0, 255, whole, np.uint8)
+        self.action_space: Space = gs.Discrete(len(start.combos) - 1)
         self._held, self._is_first = 0, True
 
     def _shape(self) -> tuple[int, int, int]:
@@ -289,7 +290,7 @@ class Retro(gym.Env[Pixels, int]):
         return shape
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: Mapping[str, object] | None = None
     ) -> tuple[Pixels, dict[str, Any]]:
         super().reset(seed=seed)
         idle = int(self.np_random.integers(self.config.noops + 1)) if self.config.noops else 0
@@ -334,7 +335,7 @@ class Retro(gym.Env[Pixels, int]):
     def render(self) -> Pixels | None:
         return self.console.screen() if self.render_mode == "rgb_array" else None
 
-    def save(self) -> dict[str, Any]:
+    def save(self) -> dict[str, object]:
         """The present state, for `restore`; see emulator/faithful.py."""
         return {
             "console": self.console.save(),

@@ -4,10 +4,12 @@
 own transition table.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 
 from spotter.config import EnvConfig
 from spotter.envs.base import Env, make_registered, registered_info, registered_spec
@@ -77,20 +79,29 @@ def time_limit(env: EnvConfig) -> int:
     return env.time_limit or registered_spec(env).max_episode_steps or _LIMIT_WHERE_NONE
 
 
+Table = Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]]
+"""[state][action]: chance, next state, reward, and whether the episode ends."""
+
+
+@runtime_checkable
+class _Tabular(Protocol):
+    P: Table
+    initial_state_distrib: npt.NDArray[np.float64]
+
+
 def optimum(env: EnvConfig) -> float:
     """The expected score of a perfect player, that knows how many steps are left."""
     game = make(env)
     try:
-        table: Any = getattr(game.unwrapped, "P", None)
-        if table is None:
+        world = game.unwrapped
+        if not isinstance(world, _Tabular):
             raise UserError(f"{env.id} has no transition table to compute an optimum from")
-        start: Any = getattr(game.unwrapped, "initial_state_distrib")  # noqa: B009
-        return float(start @ _best_values(table, time_limit(env)))
+        return float(world.initial_state_distrib @ _best_values(world.P, time_limit(env)))
     finally:
         game.close()
 
 
-def _best_values(table: Any, horizon: int) -> Any:
+def _best_values(table: Table, horizon: int) -> npt.NDArray[np.float64]:
     """[state]: best expected undiscounted return over `horizon` steps."""
     rows = [
         (state, action, chance, after, reward, ended)

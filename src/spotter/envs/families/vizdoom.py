@@ -21,6 +21,7 @@ from spotter.envs.base import Env
 from spotter.envs.games.doom import engine, numbers, scenarios
 from spotter.envs.games.doom.buttons import Actions, Keyboard, chosen, kind_of
 from spotter.envs.games.doom.look import Lens, Look, Pixels
+from spotter.envs.spaces import Space
 from spotter.types import EnvInfo, UserError
 
 EXAMPLE: Final = "VizDoom/Basic"
@@ -98,7 +99,7 @@ def _spec(env_id: str) -> EnvSpec:
     )
 
 
-def open_game(render_mode: str | None = None, **settings: Any) -> Env:
+def open_game(render_mode: str | None = None, **settings: object) -> Env:
     """What `gym.make` calls."""
     return make(Config.from_data({"family": _FAMILY, **settings}), render_mode == "rgb_array")
 
@@ -224,10 +225,10 @@ class Doom(gym.Env[Observation, Any]):
         self._screen: Pixels = np.zeros((*config.look.screen, 3), np.uint8)
         self._stack: Pixels = np.zeros((config.stack, *config.look.shape), np.uint8)
         self._whole = (config.stack * config.look.shape[0], *config.look.shape[1:])
-        self.action_space: gs.Space[Any] = plan.keyboard.space()
-        self.observation_space: gs.Space[Any] = self._space(len(config.variables))
+        self.action_space: Space = plan.keyboard.space()
+        self.observation_space: Space = self._space(len(config.variables))
 
-    def _space(self, variables: int) -> gs.Space[Any]:
+    def _space(self, variables: int) -> Space:
         picture = gs.Box(0, 255, self._whole, np.uint8)
         if not variables:
             return picture
@@ -236,7 +237,7 @@ class Doom(gym.Env[Observation, Any]):
         )
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: Mapping[str, object] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         super().reset(seed=seed)
         # ViZDoom goes through the same numbers in every episode unless it is given a new seed
@@ -246,7 +247,7 @@ class Doom(gym.Env[Observation, Any]):
         self._stack[:] = self._picture(self._screen)
         return self._observation(values), self._info(values)
 
-    def step(self, action: Any) -> Step:
+    def step(self, action: object) -> Step:
         tics = self._skip
         if self._limit:
             tics = min(tics, self._limit - self._tics)
@@ -269,7 +270,7 @@ class Doom(gym.Env[Observation, Any]):
         shown = np.array([values[index] for index in self._variables], np.float32)
         return {"picture": picture, "variables": shown}
 
-    def _info(self, values: list[float]) -> dict[str, Any]:
+    def _info(self, values: list[float]) -> dict[str, object]:
         reported = dict(zip(self._names, values, strict=False))
         reported["tics"] = float(self._tics)
         return {numbers.ALL: reported, **{name: reported[name] for name in numbers.REPORTED}}

@@ -1,5 +1,6 @@
 """A reward (or price, if negative) for each Discrete action: `values: [0, -0.1, -0.1, 0]`."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from gymnasium import spaces as gs
@@ -37,8 +38,8 @@ class ActionReward:
         self._values = values
         self._first = first_action
 
-    def start(self, obs: Any, info: dict[str, Any]) -> float:
+    def start(self, obs: Any, info: Mapping[str, object]) -> float:
         return 0.0
 
-    def step(self, obs: Any, action: Any, reward: float, info: dict[str, Any]) -> float:
+    def step(self, obs: Any, action: Any, reward: float, info: Mapping[str, object]) -> float:
         return self._values[int(action) - self._first]

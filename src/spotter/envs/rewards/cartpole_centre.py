@@ -4,7 +4,7 @@
 the middle of the track and 0 is the very edge of both.
 """
 
-from typing import Any, Literal, Self
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from pydantic import Field, model_validator
 
@@ -26,9 +26,17 @@ class Config(SignalConfig):
         return self
 
 
+@runtime_checkable
+class Cart(Protocol):
+    """What CartPole has."""
+
+    x_threshold: float
+    theta_threshold_radians: float
+
+
 def make(config: Config, env: Env) -> Signal:
-    cart: Any = env.unwrapped
-    if not (hasattr(cart, "x_threshold") and hasattr(cart, "theta_threshold_radians")):
+    cart = env.unwrapped
+    if not isinstance(cart, Cart):
         raise UserError(
             f"reward signal cartpole_centre is for CartPole only, and this is {type(cart).__name__}"
         )
@@ -38,7 +46,7 @@ def make(config: Config, env: Env) -> Signal:
 class CartPoleCentre:
     kind: Kind = "potential"
 
-    def __init__(self, config: Config, cart: Any) -> None:
+    def __init__(self, config: Config, cart: Cart) -> None:
         total = config.centre + config.upright
         self._centre, self._upright = config.centre / total, config.upright / total
         self._limits = cart

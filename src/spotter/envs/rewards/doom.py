@@ -60,13 +60,13 @@ class Doom:
         self._amount = amount
         self._before: Numbers = {}
 
-    def start(self, obs: Any, info: dict[str, Any]) -> float:
+    def start(self, obs: object, info: dict[str, Any]) -> float:
         if ALL not in info:
             raise UserError("reward signal doom: only environments of the family vizdoom have it")
         self._before = info[ALL]
         return 0.0
 
-    def step(self, obs: Any, action: Any, reward: float, info: dict[str, Any]) -> float:
+    def step(self, obs: Any, action: object, reward: float, info: dict[str, Any]) -> float:
         before, self._before = self._before, info[ALL]
         return self._amount(before, self._before)
 

@@ -34,11 +34,11 @@ class Info:
         self._previous = 0.0
         self._is_proven = False
 
-    def start(self, obs: Any, info: dict[str, Any]) -> float:
+    def start(self, obs: object, info: Mapping[str, object]) -> float:
         self._previous = self._number(info) or 0.0
         return 0.0
 
-    def step(self, obs: Any, action: Any, reward: float, info: dict[str, Any]) -> float:
+    def step(self, obs: object, action: Any, reward: float, info: Mapping[str, object]) -> float:
         value = self._number(info)
         if value is None:
             if not self._is_proven:
@@ -55,7 +55,7 @@ class Info:
     def _where(self) -> str:
         return f"reward signal info: info['{self._key}']"
 
-    def _number(self, info: Mapping[str, Any]) -> float | None:
+    def _number(self, info: Mapping[str, object]) -> float | None:
         """The value at the key, or None where it is missing."""
         value: Any = info
         for part in self._key.split("."):
@@ -68,7 +68,7 @@ class Info:
             raise UserError(f"{self._where} is {value!r}, not a number") from error
 
 
-def _paths(info: Mapping[str, Any], above: str = "") -> list[str]:
+def _paths(info: Mapping[str, object], above: str = "") -> list[str]:
     paths: list[str] = []
     for key, value in info.items():
         path = f"{above}{key}"

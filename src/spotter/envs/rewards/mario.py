@@ -61,11 +61,11 @@ class Change:
         self._keys, self._worth = keys, worth
         self._before: float | None = None
 
-    def start(self, obs: Any, info: dict[str, Any]) -> float:
+    def start(self, obs: object, info: Mapping[str, object]) -> float:
         self._before = number(info, self._keys) if self._keys[0] in info else None
         return 0.0
 
-    def step(self, obs: Any, action: Any, reward: float, info: dict[str, Any]) -> float:
+    def step(self, obs: object, action: object, reward: float, info: Mapping[str, object]) -> float:
         before, self._before = self._before, number(info, self._keys)
         return 0.0 if before is None else self._worth(self._before - before)
 
@@ -88,7 +88,7 @@ class Clock(Change):
         fell, self._fell = self._fell, change < 0
         return -1.0 if change == -1 and not fell else 0.0
 
-    def start(self, obs: Any, info: dict[str, Any]) -> float:
+    def start(self, obs: object, info: Mapping[str, object]) -> float:
         self._fell = False
         return super().start(obs, info)
 
@@ -102,14 +102,14 @@ class Progress:
         self._best = 0.0
         self._full_clock = 0.0
 
-    def start(self, obs: Any, info: dict[str, Any]) -> float:
+    def start(self, obs: object, info: Mapping[str, object]) -> float:
         self._x = None
         self._full_clock = 0.0
         if self._keys[0] in info:
             self._arrive(info)
         return 0.0
 
-    def step(self, obs: Any, action: Any, reward: float, info: dict[str, Any]) -> float:
+    def step(self, obs: object, action: Any, reward: float, info: Mapping[str, object]) -> float:
         before, best = self._x, self._best
         x = number(info, self._keys)
         if before is None or abs(x - before) > self._jump:
@@ -118,10 +118,10 @@ class Progress:
         self._x, self._best = x, max(best, x)
         return (self._best - best) * self._share_left(info)
 
-    def _arrive(self, info: Mapping[str, Any]) -> None:
+    def _arrive(self, info: Mapping[str, object]) -> None:
         self._x = self._best = number(info, self._keys)
 
-    def _share_left(self, info: Mapping[str, Any]) -> float:
+    def _share_left(self, info: Mapping[str, object]) -> float:
         """Of the clock's largest reading in this episode; all of it where that does not matter."""
         if not self._clock:
             return 1.0

@@ -6,7 +6,7 @@ alone does not show. `height` is the car's place on the slope only.
 """
 
 import math
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 from pydantic import Field
 
@@ -23,9 +23,17 @@ class Config(SignalConfig):
     measure: Literal["energy", "height"] = Field("energy", description="What Φ measures.")
 
 
+@runtime_checkable
+class Car(Protocol):
+    """What both versions of MountainCar have."""
+
+    goal_position: float
+    max_speed: float
+
+
 def make(config: Config, env: Env) -> Signal:
-    car: Any = env.unwrapped
-    if not (hasattr(car, "goal_position") and hasattr(car, "max_speed")):
+    car = env.unwrapped
+    if not isinstance(car, Car):
         raise UserError(
             f"reward signal mountain_car is for MountainCar only, and this is {type(car).__name__}"
         )
@@ -35,7 +43,7 @@ def make(config: Config, env: Env) -> Signal:
 class MountainCar:
     kind: Kind = "potential"
 
-    def __init__(self, car: Any, counts_speed: bool) -> None:
+    def __init__(self, car: Car, counts_speed: bool) -> None:
         self._car = car
         self._counts_speed = counts_speed
 

@@ -5,6 +5,7 @@ the space's bounds, or between `low` and `high` where it has none.
 """
 
 import math
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
 import numpy as np
@@ -51,10 +52,10 @@ class OwnState:
     def __init__(self, first: int) -> None:
         self._first = first
 
-    def start(self, obs: Any, info: dict[str, Any]) -> float:
+    def start(self, obs: Any, info: Mapping[str, object]) -> float:
         return float(obs - self._first)
 
-    def step(self, obs: Any, action: Any, reward: float, info: dict[str, Any]) -> float:
+    def step(self, obs: Any, action: object, reward: float, info: Mapping[str, object]) -> float:
         return float(obs - self._first)
 
 
@@ -78,10 +79,10 @@ class Grid:
         self._last = np.array(bins) - 1
         self._place_values = np.cumprod([1, *bins[:-1]], dtype=np.int64)
 
-    def start(self, obs: Any, info: dict[str, Any]) -> float:
+    def start(self, obs: object, info: Mapping[str, object]) -> float:
         return self._cell(obs)
 
-    def step(self, obs: Any, action: Any, reward: float, info: dict[str, Any]) -> float:
+    def step(self, obs: Any, action: object, reward: float, info: Mapping[str, object]) -> float:
         return self._cell(obs)
 
     def _cell(self, obs: Any) -> float:
@@ -89,7 +90,7 @@ class Grid:
         return float(slices.astype(np.int64) @ self._place_values)
 
 
-def _check_length(field: str, values: tuple[Any, ...], size: int) -> None:
+def _check_length(field: str, values: tuple[object, ...], size: int) -> None:
     if len(values) != size:
         raise UserError(
             f"reward signal state_count: {field} has {len(values)} entries, "

@@ -1,6 +1,7 @@
 """A price on long episodes: −1 for every raw step beyond the first `after`."""
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Literal
 
 from pydantic import Field
 
@@ -25,10 +26,10 @@ class StepPenalty:
         self._after = after
         self._steps = 0
 
-    def start(self, obs: Any, info: dict[str, Any]) -> float:
+    def start(self, obs: object, info: Mapping[str, object]) -> float:
         self._steps = 0
         return 0.0
 
-    def step(self, obs: Any, action: Any, reward: float, info: dict[str, Any]) -> float:
+    def step(self, obs: object, action: object, reward: float, info: Mapping[str, object]) -> float:
         self._steps += 1
         return -1.0 if self._steps > self._after else 0.0

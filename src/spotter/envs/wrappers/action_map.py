@@ -14,7 +14,7 @@ from pydantic import Field
 
 from spotter.config import Whole, WrapperConfig
 from spotter.envs.base import Env
-from spotter.envs.spaces import encode_mask
+from spotter.envs.spaces import Space, encode_mask
 from spotter.envs.wrapping import Bools, Start, Step, mask_parts
 from spotter.types import UserError
 
@@ -40,7 +40,7 @@ class ActionMap(gym.Wrapper[Any, Any, Any, Any]):
         self._uses = np.stack([_uses(env.action_space, parts, action) for action in self._old])
         self.action_space = gs.Discrete(len(mapping))
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         obs, info = self.env.reset(seed=seed, options=options)
         return obs, self._translated(info)
 
@@ -48,14 +48,14 @@ class ActionMap(gym.Wrapper[Any, Any, Any, Any]):
         obs, reward, terminated, truncated, info = self.env.step(self._old[int(action)])
         return obs, float(reward), terminated, truncated, self._translated(info)
 
-    def _translated(self, info: dict[str, Any]) -> dict[str, Any]:
+    def _translated(self, info: dict[str, object]) -> dict[str, object]:
         if "action_mask" not in info:
             return info
         forbidden = ~encode_mask(info["action_mask"]).astype(np.bool_)
         return {**info, "action_mask": ~(self._uses & forbidden).any(axis=1)}
 
 
-def _old_action(space: gs.Space[Any], entry: int | tuple[int, ...]) -> Any:
+def _old_action(space: Space, entry: int | tuple[int, ...]) -> object:
     """An entry of the mapping as the environment wants it."""
     if isinstance(space, gs.Discrete):
         action: Any = entry
@@ -69,7 +69,7 @@ def _old_action(space: gs.Space[Any], entry: int | tuple[int, ...]) -> Any:
     return action
 
 
-def _uses(space: gs.Space[Any], parts: list[int], action: Any) -> Bools:
+def _uses(space: Space, parts: list[int], action: Any) -> Bools:
     """Which entries of a flat mask an action relies on."""
     if isinstance(space, gs.MultiBinary):
         return np.asarray(action, dtype=np.bool_).ravel()

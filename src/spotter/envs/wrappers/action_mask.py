@@ -3,6 +3,7 @@
 The action space stays as it is, so a policy can later be trained on with more actions allowed.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import gymnasium as gym
@@ -49,15 +50,15 @@ class ActionMask(gym.Wrapper[Any, Any, Any, Any]):
             if len(part) > 1 and not part.any():
                 raise UserError(f"action_mask leaves no choice for part {index} of the action")
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         obs, info = self.env.reset(seed=seed, options=options)
         return obs, self._masked(info)
 
-    def step(self, action: Any) -> Step:
+    def step(self, action: object) -> Step:
         obs, reward, terminated, truncated, info = self.env.step(action)
         return obs, float(reward), terminated, truncated, self._masked(info)
 
-    def _masked(self, info: dict[str, Any]) -> dict[str, Any]:
+    def _masked(self, info: Mapping[str, object]) -> dict[str, object]:
         mask = self._mask.copy()
         if "action_mask" in info:
             mask &= encode_mask(info["action_mask"]).astype(np.bool_)

@@ -4,6 +4,7 @@
 random action, one that the environment's latest `action_mask` allows.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -71,7 +72,7 @@ class RandomActions(SeededWrapper):
         self._everything = np.ones(sum(self._parts), dtype=np.bool_)
         self._valid = self._everything
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         obs, info = super().reset(seed=seed, options=options)
         self._valid = self._mask(info)
         return obs, info
@@ -83,12 +84,12 @@ class RandomActions(SeededWrapper):
         self._valid = self._mask(info)
         return obs, float(reward), terminated, truncated, info
 
-    def _mask(self, info: dict[str, Any]) -> Bools:
+    def _mask(self, info: Mapping[str, object]) -> Bools:
         if "action_mask" not in info:
             return self._everything
         return encode_mask(info["action_mask"]).astype(np.bool_)
 
-    def _random_action(self) -> Any:
+    def _random_action(self) -> object:
         space = self.env.action_space
         if isinstance(space, gs.MultiBinary):
             pressed = self.draw.integers(0, 2, len(self._parts)) & self._valid

@@ -48,7 +48,7 @@ class FrameSkip(SeededWrapper):
         self._before_last: Any = None
         self._last: Any = None
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         obs, info = super().reset(seed=seed, options=options)
         if self._pools:
             self._before_last = self._last = np.array(obs)

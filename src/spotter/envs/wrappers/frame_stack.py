@@ -38,7 +38,7 @@ class FrameStack(gym.Wrapper[Any, Any, Any, Any]):
         self._axis = 0 if is_channels_first(space.shape) else -1
         self._zero_padded = config.padding == "zero"
         self._count = config.count
-        self._frames: deque[Any] = deque()
+        self._frames: deque[object] = deque()
         self._zeros = np.zeros(space.shape, space.dtype)
         self.observation_space = self._stacked_space(space)
 
@@ -55,7 +55,7 @@ class FrameStack(gym.Wrapper[Any, Any, Any, Any]):
             return np.stack(frames, axis=-1)
         return np.concatenate(frames, axis=self._axis)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         obs, info = self.env.reset(seed=seed, options=options)
         first = np.array(obs)
         padding = self._zeros if self._zero_padded else first

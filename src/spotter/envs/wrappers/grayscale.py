@@ -30,5 +30,5 @@ class Grayscale(gym.ObservationWrapper[Any, Any, Any]):
             raise UserError(f"grayscale needs images with 3 colours, but these have shape {shape}")
         self.observation_space = gs.Box(0, 255, shape[:2], np.uint8)
 
-    def observation(self, observation: Any) -> Any:
+    def observation(self, observation: Any) -> object:
         return np.rint(observation @ _WEIGHTS).astype(np.uint8)

@@ -31,7 +31,7 @@ class LifeLoss(gym.Wrapper[Any, Any, Any, Any]):
         self._lives = 0
         self._next_life: Start | None = None
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         """The next life of the same game, if it has one; with a seed, always a new game."""
         start, self._next_life = self._next_life, None
         if start is None or seed is not None:

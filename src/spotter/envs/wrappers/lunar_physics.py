@@ -75,7 +75,7 @@ class LunarPhysics(SeededWrapper):
             lander.enable_wind = True
             lander.wind_power = lander.turbulence_power = 0.0
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         self.reseed(seed)
         self._physics = {
             name: float(self.draw.uniform(low, high)) for name, (low, high) in self._ranges.items()
@@ -90,7 +90,7 @@ class LunarPhysics(SeededWrapper):
         obs, info = self.env.reset(seed=seed, options=options)
         return obs, {**info, "physics": dict(self._physics)}
 
-    def step(self, action: Any) -> Step:
+    def step(self, action: object) -> Step:
         self._set_power(self._power)
         try:
             obs, reward, terminated, truncated, info = self.env.step(action)

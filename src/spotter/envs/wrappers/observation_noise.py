@@ -32,14 +32,14 @@ class ObservationNoise(SeededWrapper):
         self._space = space
         self._std = std
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         obs, info = super().reset(seed=seed, options=options)
         return self._noisy(obs), info
 
-    def step(self, action: Any) -> Step:
+    def step(self, action: object) -> Step:
         obs, reward, terminated, truncated, info = self.env.step(action)
         return self._noisy(obs), float(reward), terminated, truncated, info
 
-    def _noisy(self, obs: Any) -> Any:
+    def _noisy(self, obs: Any) -> object:
         noisy = obs + self.draw.normal(0.0, self._std, self._space.shape)
         return np.clip(noisy, self._space.low, self._space.high).astype(self._space.dtype)

@@ -46,7 +46,7 @@ class PreviousAction(gym.Wrapper[Any, Any, Any, Any]):
         high = np.concatenate([space.high, extra])
         self.observation_space = gs.Box(low, high, dtype=space.dtype.type)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         obs, info = self.env.reset(seed=seed, options=options)
         self._past.extend([self._nothing] * len(self._past))
         return np.concatenate([obs, *self._past]), info

@@ -8,7 +8,7 @@ as it is. Only what is named is set: values an environment derived from it in it
 """
 
 import inspect
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, Field
@@ -20,7 +20,7 @@ from spotter.envs.wrapping import SeededWrapper, Start, is_number, ordered
 from spotter.types import UserError
 
 
-def _choice(value: Any) -> Any:
+def _choice(value: object) -> object:
     """One check for all forms, so that a mistake is one sentence and not one per form."""
     if isinstance(value, bool):
         return value
@@ -74,7 +74,7 @@ class Randomize(SeededWrapper):
         super().__init__(env)
         self._attributes = attributes
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         self.reseed(seed)
         drawn = {name: self._draw(choice) for name, choice in self._attributes.items()}
         for name, value in drawn.items():

@@ -35,7 +35,7 @@ class Resize(gym.ObservationWrapper[Any, Any, Any]):
         self._columns = area_weights(shape[1], width)
         self.observation_space = gs.Box(0, 255, (height, width, *shape[2:]), np.uint8)
 
-    def observation(self, observation: Any) -> Any:
+    def observation(self, observation: object) -> object:
         image = np.asarray(observation, dtype=np.float32)
         flat = self._rows @ image.reshape(image.shape[0], -1)  # [h, W·C]
         if image.ndim == 2:

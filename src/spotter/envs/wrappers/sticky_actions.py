@@ -5,7 +5,7 @@ episode is always the chosen one: `reset` forgets.
 """
 
 from copy import copy
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -29,13 +29,13 @@ class StickyActions(SeededWrapper):
     def __init__(self, env: Env, probability: float) -> None:
         super().__init__(env)
         self._probability = probability
-        self._previous: Any = None
+        self._previous: object = None
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Start:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> Start:
         self._previous = None
         return super().reset(seed=seed, options=options)
 
-    def step(self, action: Any) -> Step:
+    def step(self, action: object) -> Step:
         if self._previous is not None and self.draw.random() < self._probability:
             action = self._previous
         self._previous = copy(action)  # actions may be arrays that the caller reuses

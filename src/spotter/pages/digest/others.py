@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from spotter.pages.digest.budget import Line, Section
 from spotter.pages.digest.facts import Facts
@@ -76,7 +76,7 @@ def _line(facts: Facts, other: Other) -> str:
     return f"{text}; {_described(facts, other.changes)}"
 
 
-def _unlike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _unlike(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
     prints = {one["fingerprint"], other["fingerprint"]}
     return "" not in prints and len(prints) > 1
 
@@ -93,7 +93,7 @@ def _described(facts: Facts, changes: Mapping[str, Sequence[str]] | None) -> str
     return f"differs: {facts.discreet.said(', '.join(parts[:_DIFFERENCES]), 240)}{rest}"
 
 
-def _settings(run: Run) -> Mapping[str, Any]:
+def _settings(run: Run) -> Mapping[str, object]:
     """Empty if they cannot be read."""
     try:
         return RunView(run).config

@@ -1,7 +1,7 @@
 """The sections of a digest that tell what a run is, how it did, and where it comes from."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -179,7 +179,7 @@ def happenings(facts: Facts) -> Section:
     return Section("## What happened", lines, what="events", importance=20)
 
 
-def _happening(facts: Facts, event: Mapping[str, Any]) -> str:
+def _happening(facts: Facts, event: Mapping[str, object]) -> str:
     kind = str(event.get("event", ""))
     at = event.get("env_steps")
     steps = f"{count(at)} env steps: " if isinstance(at, int) else ""

@@ -1,7 +1,7 @@
 """The settings of a run that are not the usual ones, and who set them."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from spotter.config.diff import difference
 from spotter.config.dump import flow
@@ -62,18 +62,18 @@ def _lines(facts: Facts, usual: Resolved) -> Iterator[Line]:
             yield Line(f"{_line(facts, name, value)} (from {origin})", rank(name))
 
 
-def _line(facts: Facts, name: str, value: Any) -> str:
+def _line(facts: Facts, name: str, value: object) -> str:
     return f"- {facts.discreet.said(name, 80)}: {_shown(facts, value)}"
 
 
-def _shown(facts: Facts, value: Any) -> str:
+def _shown(facts: Facts, value: object) -> str:
     """As config.yaml writes it, on one line."""
     if isinstance(value, Mapping) and not value:
         return "{}"
     return facts.discreet.said(flow(value), _LONG)
 
 
-def _leaves(data: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+def _leaves(data: Mapping[str, object], path: str = "") -> Iterator[tuple[str, object]]:
     """Every setting by its dotted name; a schedule is one."""
     for key, value in data.items():
         name = f"{path}{key}"

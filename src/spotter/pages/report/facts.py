@@ -71,7 +71,7 @@ def gather(run: Run) -> Facts:
     )
 
 
-def _before(view: RunView) -> Mapping[str, Any]:
+def _before(view: RunView) -> Mapping[str, object]:
     """The parent's config; it lies in the same folder of runs, and a path leads nowhere."""
     name = Path(str((view.parent or {}).get("run", ""))).name
     try:
@@ -103,7 +103,7 @@ def _timeline(view: RunView) -> Iterator[Happening]:
             yield Happening(time, kind, reported, steps, changes)
 
 
-def _described(kind: str, event: Mapping[str, Any]) -> str | None:
+def _described(kind: str, event: Mapping[str, object]) -> str | None:
     """What happened, in a sentence; None for what has a place of its own in the report."""
     match kind:
         case "note":
@@ -120,7 +120,7 @@ def _described(kind: str, event: Mapping[str, Any]) -> str | None:
             return sentence(kind, event)
 
 
-def _resumed(event: Mapping[str, Any]) -> str:
+def _resumed(event: Mapping[str, object]) -> str:
     """Where it was resumed, by whom, and with which settings changed."""
     steps = whole(event.get("env_steps"))
     reported = (

@@ -43,7 +43,7 @@ class Recipe:
     notes: tuple[str, ...]
 
 
-def recipe(info: Mapping[str, Any], config: Mapping[str, Any], changed: bool) -> Recipe:
+def recipe(info: Mapping[str, object], config: Mapping[str, object], changed: bool) -> Recipe:
     """The shortest command that resolves to the saved config, else a few lines of Python."""
     notes = list(_notes(info, changed))
     for address in dict.fromkeys(_addresses(info)):
@@ -67,7 +67,7 @@ def _addresses(info: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _overrides(
-    address: str, info: Mapping[str, Any], config: Mapping[str, Any]
+    address: str, info: Mapping[str, object], config: Mapping[str, object]
 ) -> tuple[tuple[Change, ...], list[str]] | None:
     """What must be added to an address to get this config; None if that cannot be said."""
     try:
@@ -104,7 +104,7 @@ def _notes(info: Mapping[str, Any], changed: bool) -> Iterator[str]:
         yield "settings were changed while it ran (see the timeline); these are the last ones"
 
 
-def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:
+def changes(before: Mapping[str, object], after: Mapping[str, object]) -> tuple[Change, ...]:
     """Settings whose values differ."""
     found = differing([before, after])
     return tuple(Change(setting, *texts) for setting, texts in found.items())

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Final
 
 from spotter.diagnose.alerts import HELP
 from spotter.diagnose.rule import urgency
@@ -173,12 +173,12 @@ def identity(facts: Facts) -> Iterator[tuple[str, str]]:
     yield "started with", _command(info.get("command", ()))
 
 
-def _origin(parent: Mapping[str, Any]) -> str:
+def _origin(parent: Mapping[str, object]) -> str:
     places = (parent.get("run"), parent.get("checkpoint"), parent.get("kind"))
     return ", ".join(str(place) for place in places if place)
 
 
-def _grade(grade: Any) -> str:
+def _grade(grade: object) -> str:
     if not isinstance(grade, Mapping):
         return str(grade)
     why = grade.get("why")
@@ -191,7 +191,7 @@ def _command(words: Sequence[object]) -> str:
     return " ".join([PurePath(program).name, *rest]).strip()
 
 
-def plain(value: Any) -> str:
+def plain(value: object) -> str:
     """Maps and lists as a line of text."""
     if isinstance(value, dict):
         return ", ".join(f"{key} {plain(inner)}" for key, inner in value.items())

@@ -3,7 +3,7 @@
 import atexit
 from collections.abc import Callable, Mapping
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Console as Terminal
 from rich.console import RenderableType
@@ -59,7 +59,7 @@ class LiveTable:
         if evaluation.seeds == "test":
             self.note(evaluation_sentence(evaluation))
 
-    def event(self, kind: str, data: Mapping[str, Any]) -> None:
+    def event(self, kind: str, data: Mapping[str, object]) -> None:
         text = sentence(kind, data)
         if text:
             self.note(text)

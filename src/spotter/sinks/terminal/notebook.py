@@ -7,7 +7,7 @@ import html
 import sys
 from collections.abc import Callable, Mapping
 from time import monotonic
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from spotter.sinks.base import Ending, Row, Start
 from spotter.sinks.terminal.board import NewAlerts
@@ -21,7 +21,7 @@ _MOST_MESSAGES: Final = 5
 class Handle(Protocol):
     """What IPython gives for something shown that can be changed."""
 
-    def update(self, shown: Any) -> None: ...
+    def update(self, shown: object) -> None: ...
 
 
 class Shown:
@@ -88,7 +88,7 @@ class NotebookLine:
         self._evaluation = f"{evaluation.seeds} {plus_minus(found.mean, found.half)}"
         self._show()
 
-    def event(self, kind: str, data: Mapping[str, Any]) -> None:
+    def event(self, kind: str, data: Mapping[str, object]) -> None:
         """Checkpoints, videos and changes are in the report."""
 
     def close(self, ending: Ending | None) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Console as Terminal
 from rich.text import Text
@@ -68,7 +68,7 @@ class Plain:
     def evaluation(self, evaluation: Evaluation) -> None:
         self._print(f"{evaluation.env_steps:>12,}  {evaluation_sentence(evaluation)}")
 
-    def event(self, kind: str, data: Mapping[str, Any]) -> None:
+    def event(self, kind: str, data: Mapping[str, object]) -> None:
         text = sentence(kind, data)
         if text:
             self.note(text)

@@ -6,7 +6,7 @@ Curves are thinned on the server; a visit reads each run once and then only what
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from nicegui import ui
@@ -169,7 +169,7 @@ class _Page:
                 switch = ui.switch("Seeds together", value=True)
                 switch.on_value_change(lambda e: self._change("together", e.value))
 
-    async def _change(self, name: str, value: Any) -> None:
+    async def _change(self, name: str, value: object) -> None:
         if value is None:
             return
         setattr(self, name, value)
@@ -187,7 +187,7 @@ class _Page:
             self.chart.update()
             self._say(curves)
 
-    def _options(self, curves: compare_charts.Curves) -> dict[str, Any]:
+    def _options(self, curves: compare_charts.Curves) -> dict[str, object]:
         self._drawn = self._wanted(curves)
         shown = self.grouped if self.together else grouping.each_alone(self.runs)
         window = self.zoom.window
@@ -326,6 +326,6 @@ def _family(ids: Sequence[str], infos: Sequence[Info]) -> None:
         tree.classes("compare-tree").style(f"height: {height}px")
 
 
-def _visit(data: Any) -> None:
+def _visit(data: object) -> None:
     if isinstance(data, Mapping) and data.get("run"):
         ui.navigate.to(f"/run/{data['run']}")

@@ -102,7 +102,7 @@ class _Page:
             progress = ui.label("Waiting for the worker…").props('role="status"')
             ui.linear_progress(show_value=False).props("indeterminate")
 
-        def tell(text: Any) -> None:
+        def tell(text: object) -> None:
             progress.set_text(_sentence(str(text)))
 
         try:
@@ -127,9 +127,9 @@ class _Page:
             else:
                 _player(run, str(made["file"]), made)
 
-    def _wanted(self) -> dict[str, Any]:
+    def _wanted(self) -> dict[str, object]:
         """What the form says, as plain values; `make_film` refuses what makes no sense."""
-        how: dict[str, Any] = {
+        how: dict[str, object] = {
             "title": str(self._title.value or "")[:_MOST_LETTERS],
             "size": self._size.value,
             "checkpoints": _whole(self._count.value, "Policies"),
@@ -182,7 +182,7 @@ def _number(label: str, value: int | None, least: int, most: int) -> ui.number:
     return field
 
 
-def _whole(value: Any, what: str) -> int:
+def _whole(value: object, what: str) -> int:
     if not isinstance(value, int | float) or value != value or int(value) != value:
         raise UserError(f"{what} should be a whole number")
     return int(value)

@@ -231,7 +231,7 @@ def _outcomes(found: dict[str, Any]) -> None:
         _line("td", [f"{found['tried']} (tried)", f"{found['after']:g}", found["length_after"]])
 
 
-def _line(cell: str, texts: Sequence[Any]) -> None:
+def _line(cell: str, texts: Sequence[object]) -> None:
     with ui.element("tr"):
         for text in texts:
             with ui.element(cell):
@@ -258,7 +258,7 @@ class _Capture:
 
     def __init__(self, context: Context, run: Run, checkpoint: str) -> None:
         self._context, self._run = context, run
-        self._task: asyncio.Task[Any] | None = None
+        self._task: asyncio.Task[object] | None = None
         ui.context.client.on_delete(self._stop)  # it is not needed any more
         with ui.dialog().props("persistent") as self._dialog, ui.card().classes("studio-dialog"):
             theme.heading("Capture an episode")

@@ -5,8 +5,9 @@ The page chooses and starts; frames and keys go over a websocket of their own be
 """
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from nicegui import app, ui
@@ -86,7 +87,7 @@ class _Page:
         self._arena = arena
         self._known = known
         self._game, self._starts = "", 0
-        self._taken: dict[str, Any] | None = None
+        self._taken: dict[str, object] | None = None
         """What to order instead of what the fields say."""
 
     def take_over(self, run: str, folder: Path, step: int) -> None:
@@ -171,7 +172,7 @@ class _Page:
         else:
             self._player.connect(self._game, self._run, self._starts)
 
-    def _order(self) -> dict[str, Any]:
+    def _order(self) -> dict[str, object]:
         if self._taken is not None:
             return self._taken
         source, mode = str(self._source.value or ""), str(self._mode.value)
@@ -211,7 +212,7 @@ def _sources(context: Context) -> dict[str, str]:
     return runs | {f"{_RECIPE}{name}": f"{name} (recipe)" for name in recipes.files()}
 
 
-def _line(info: dict[str, Any]) -> str:
+def _line(info: Mapping[str, object]) -> str:
     score = info["best"] if info["score"] is None else info["score"]
     scored = "" if score is None else f" · score {score:g}"
     return f"{info['address']}{scored} · {info['id']}"

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 from nicegui import app as pages
@@ -42,7 +42,7 @@ class _Page:
 
     def __init__(self, context: Context, run: Run, now: Now) -> None:
         self._context, self._run, self._now = context, run, now
-        self._shown: tuple[Any, ...] = ()
+        self._shown: tuple[object, ...] = ()
         self._log: ui.label | None = None
         self._notice = ui.element("div").classes("w-full")
         self._head = Head(context, now, self._do, self.refresh)
@@ -214,7 +214,7 @@ class _Charts:
             element.options.update(self._options(chart))
             element.update()
 
-    def _options(self, figure: Figure) -> dict[str, Any]:
+    def _options(self, figure: Figure) -> dict[str, object]:
         axis, weight = charts.AXES[str(self._axis.value)], float(self._smoothing.value or 0)
         view = View(axis, weight, self._zoom.window)
         now = self._now

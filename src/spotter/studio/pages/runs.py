@@ -27,7 +27,7 @@ _OF_ONE: Final = ("Stop", "Resume", "Fork")
 _ONE: Final = "Select one run"
 
 
-def _column(name: str, label: str, number: bool = False, **more: Any) -> dict[str, Any]:
+def _column(name: str, label: str, number: bool = False, **more: object) -> dict[str, object]:
     kind = {"classes": "number", "headerClasses": "number"} if number else {}
     return {"name": name, "label": label, "field": name, "align": "right" if number else "left",
             "sortable": True, **kind, **more}  # fmt: skip

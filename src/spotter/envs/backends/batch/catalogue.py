@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.error import Error
@@ -60,12 +60,12 @@ def is_cheap(env: EnvConfig) -> bool:
     return spec is not None and spec.entry_point != _LANDER
 
 
-def make_world(env: EnvConfig, game: Any, buffers: Buffers) -> World:
+def make_world(env: EnvConfig, game: object, buffers: Buffers) -> World:
     """The world of an environment that can be batched; `game` is one bare instance of it."""
     spec = _spec(env)
     assert spec is not None and isinstance(spec.entry_point, str)
     module, name = _WORLDS[spec.entry_point]
-    kind = getattr(importlib.import_module(f"spotter.envs.backends.batch.{module}"), name)
+    kind = vars(importlib.import_module(f"spotter.envs.backends.batch.{module}"))[name]
     world: World = kind(game, buffers)
     return world
 
@@ -79,7 +79,7 @@ def _spec(env: EnvConfig) -> EnvSpec | None:
         return None
 
 
-def _against_settings(entry_point: str, settings: Mapping[str, Any]) -> str:
+def _against_settings(entry_point: str, settings: Mapping[str, object]) -> str:
     if settings.get("render_mode"):
         return "an env that renders every step renders by itself"
     if entry_point == _LAKE and settings.get("desc") is None and settings["map_name"] is None:
@@ -94,7 +94,7 @@ def _against_settings(entry_point: str, settings: Mapping[str, Any]) -> str:
     return ""
 
 
-def _numbers(value: Any) -> Iterator[float]:
+def _numbers(value: object) -> Iterator[float]:
     if isinstance(value, int | float):
         yield value
     elif isinstance(value, list | tuple):

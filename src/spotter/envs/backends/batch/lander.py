@@ -73,7 +73,7 @@ class Lander(World):
             yield (main + 1.0) * 0.5 if main > 0.0 else 0.0, power, way
 
 
-def _settings(game: Any) -> dict[str, Any]:
+def _settings(game: Any) -> dict[str, object]:
     return {"continuous": game.continuous, "gravity": game.gravity}
 
 

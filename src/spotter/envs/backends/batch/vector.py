@@ -215,9 +215,9 @@ class BatchVector:
         events, self._events = self._events, []
         self._logbook.settle(events)
 
-    def _snapshot(self, row: int) -> dict[str, Any]:
+    def _snapshot(self, row: int) -> dict[str, object]:
         """As `Copy.snapshot`, so that envs of every back-end can resume from here."""
-        state: list[dict[str, Any]] = [
+        state: list[dict[str, object]] = [
             {"class": name, "values": {}, "streams": {}} for name in self._stack
         ]
         stream = self._world.stream(row).bit_generator.state

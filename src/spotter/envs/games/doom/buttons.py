@@ -14,6 +14,7 @@ import numpy as np
 from gymnasium import spaces as gs
 
 from spotter import plugins
+from spotter.envs.spaces import Space
 from spotter.types import UserError
 
 Actions = Literal["combinations", "groups", "binary"]
@@ -91,7 +92,7 @@ class Keyboard:
         self._groups = groups(buttons)
         self._table = combinations(buttons) if kind == "combinations" else []
 
-    def space(self) -> gs.Space[Any]:
+    def space(self) -> Space:
         if self.kind == "combinations":
             return gs.Discrete(len(self._table))
         if self.kind == "groups":

@@ -129,11 +129,15 @@ def _configured(setup: Setup) -> Any:
     game.set_mode(package.Mode.PLAYER)
     game.set_window_visible(False)
     game.set_sound_enabled(False)
-    for extra in ("automap", "audio", "depth", "labels"):
-        getattr(game, f"set_{extra}_buffer_enabled")(False)
-    game.set_screen_resolution(getattr(package.ScreenResolution, f"RES_{setup.resolution.upper()}"))
-    game.set_screen_format(getattr(package.ScreenFormat, setup.screen))
-    game.set_available_buttons([getattr(package.Button, name) for name in setup.buttons])
+    game.set_automap_buffer_enabled(False)
+    game.set_audio_buffer_enabled(False)
+    game.set_depth_buffer_enabled(False)
+    game.set_labels_buffer_enabled(False)
+    game.set_screen_resolution(
+        package.ScreenResolution.__members__[f"RES_{setup.resolution.upper()}"]
+    )
+    game.set_screen_format(package.ScreenFormat.__members__[setup.screen])
+    game.set_available_buttons([package.Button.__members__[name] for name in setup.buttons])
     game.set_available_game_variables(list(setup.variables))
     return game
 

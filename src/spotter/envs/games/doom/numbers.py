@@ -1,7 +1,7 @@
 """What the game knows about the player, by name: for `info`, reward signals and the network."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from spotter import plugins
 from spotter.envs.games.doom.scenarios import vizdoom
@@ -30,9 +30,9 @@ REPORTED: Final = ("health", "ammo", "kills")
 """Those that stand in `info` itself as well, and so among the numbers of every episode."""
 
 
-def resolve(names: Sequence[str], setting: str = "env.variables") -> list[Any]:
+def resolve(names: Sequence[str], setting: str = "env.variables") -> list[object]:
     """ViZDoom's game variables of these names, ours or its own."""
-    there: dict[str, Any] = dict(vizdoom().GameVariable.__members__)
+    there: dict[str, object] = dict(vizdoom().GameVariable.__members__)
     found = []
     for name in names:
         own = NUMBERS.get(name, name.upper())

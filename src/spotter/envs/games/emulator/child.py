@@ -14,6 +14,7 @@ import signal
 import sys
 import traceback
 from dataclasses import dataclass
+from operator import methodcaller
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -146,7 +147,7 @@ class Machine:
         self._data.update_ram()  # the next reward counts from here, not from before
 
 
-def _mask(combo: tuple[str, ...], buttons: list[str | None]) -> Any:
+def _mask(combo: tuple[str, ...], buttons: list[str | None]) -> object:
     return np.array([button in combo for button in buttons], np.uint8)
 
 
@@ -174,7 +175,7 @@ def _serve(questions: BinaryIO, answers: BinaryIO) -> None:
                 machine = Machine(*arguments)
                 answer: Any = machine.shown().shape[:2]
             else:
-                answer = getattr(machine, name)(*arguments)
+                answer = methodcaller(name, *arguments)(machine)
             message = (True, answer)
         except Exception:
             message = (False, traceback.format_exc())
@@ -185,5 +186,5 @@ def _serve(questions: BinaryIO, answers: BinaryIO) -> None:
 
 def _alarm(seconds: int) -> None:
     """End this process in so many seconds, even from within an emulator; 0: call it off."""
-    if hasattr(signal, "alarm"):  # not on Windows
+    if sys.platform != "win32":
         signal.alarm(seconds)

@@ -69,21 +69,21 @@ class Console:
     def memory(self) -> bytes:
         return self._ask("memory")  # type: ignore[no-any-return]
 
-    def save(self) -> Any:
+    def save(self) -> object:
         return self._ask("save")
 
-    def restore(self, saved: Any) -> None:
+    def restore(self, saved: object) -> None:
         self._ask("restore", saved)
 
     def close(self) -> None:
         self._end()
 
-    def _ask(self, name: str, *arguments: Any) -> Any:
+    def _ask(self, name: str, *arguments: object) -> Any:
         self.screen_size()
         self._send(name, *arguments)
         return self._receive()
 
-    def _send(self, name: str, *arguments: Any) -> None:
+    def _send(self, name: str, *arguments: object) -> None:
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):  # one that is gone says so when its answer is due
             pickle.dump((name, arguments), self._process.stdin, pickle.HIGHEST_PROTOCOL)

@@ -18,13 +18,13 @@ class Restorable(Protocol):
     console: Any
     action_space: Any
 
-    def reset(self, *, seed: int | None = None) -> Any: ...
+    def reset(self, *, seed: int | None = None) -> object: ...
 
-    def step(self, action: Any) -> Any: ...
+    def step(self, action: object) -> Any: ...
 
-    def save(self) -> Any: ...
+    def save(self) -> object: ...
 
-    def restore(self, saved: Any) -> None: ...
+    def restore(self, saved: object) -> None: ...
 
 
 def fault(game: Restorable, seed: int = 0) -> str | None:
@@ -46,7 +46,7 @@ def fault(game: Restorable, seed: int = 0) -> str | None:
     return None
 
 
-def _play(game: Restorable, actions: list[int]) -> list[dict[str, Any]]:
+def _play(game: Restorable, actions: list[int]) -> list[dict[str, object]]:
     seen = []
     for action in actions:
         stepped = game.step(action)

@@ -156,7 +156,7 @@ def _retro() -> Any:
 
 
 @cache
-def _json(path: Path) -> Mapping[str, Any]:
+def _json(path: Path) -> Mapping[str, object]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -19,7 +19,7 @@ _CUT_SCENES: Final = (1, 2, 4, 7)
 _PATIENCE: Final = 600  # presses of START
 
 
-def play_to(state: str, emulator: Any, data: Any, buttons: list[str | None]) -> bytes:
+def play_to(state: str, emulator: object, data: Any, buttons: list[str | None]) -> bytes:
     """The state in which control of a level begins; the console has just been switched on."""
     world, stage = (int(number) for number in state.removeprefix("Level").split("-"))
     area = stage + (stage >= 2 and world in _CUT_SCENES)
@@ -38,7 +38,7 @@ def play_to(state: str, emulator: Any, data: Any, buttons: list[str | None]) -> 
     raise RuntimeError(f"this cartridge does not start {state} when requested")
 
 
-def _when_the_clock_runs(emulator: Any, data: Any, nothing: Any) -> bytes:
+def _when_the_clock_runs(emulator: Any, data: Any, nothing: object) -> bytes:
     before = data.lookup_value("time")
     for _ in range(_PATIENCE):
         _frame(emulator, data, nothing)
@@ -47,7 +47,7 @@ def _when_the_clock_runs(emulator: Any, data: Any, nothing: Any) -> bytes:
     return bytes(emulator.get_state())
 
 
-def _frame(emulator: Any, data: Any, pressed: Any) -> None:
+def _frame(emulator: Any, data: Any, pressed: object) -> None:
     emulator.set_button_mask(pressed, 0)
     emulator.step()
     data.update_ram()

@@ -48,7 +48,7 @@ class Look:
             image = self._resized(image)
         return image[None] if self.grey else np.moveaxis(image, -1, 0)
 
-    def _resized(self, image: Any) -> Any:
+    def _resized(self, image: Any) -> object:
         assert self.size is not None
         if self.fit == "stretch":
             return scaled(image, self.size)

@@ -35,17 +35,17 @@ class Referee:
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._lives = 0
-        self._where: tuple[Any, ...] = ()
+        self._where: tuple[object, ...] = ()
         self._score = self._best = 0.0
         self._decisions = self._frames = self._idle = 0
 
-    def start(self, info: Mapping[str, Any]) -> None:
+    def start(self, info: Mapping[str, object]) -> None:
         """An episode begins; the numbers are those of its first state."""
         self._score = self._best = 0.0
         self._decisions = self._frames = self._idle = 0
         self._look(info)
 
-    def judge(self, info: Mapping[str, Any], reward: float, frames: int) -> Verdict:
+    def judge(self, info: Mapping[str, object], reward: float, frames: int) -> Verdict:
         """After each decision, with its frames and the game's own reward."""
         rules, lives, where = self._rules, self._lives, self._where
         self._look(info)
@@ -74,8 +74,8 @@ class Referee:
         pairs = ((self._rules.decisions, self._decisions), (self._rules.frames, self._frames))
         return any(most is not None and now >= most for most, now in pairs)
 
-    def save(self) -> dict[str, Any]:
+    def save(self) -> dict[str, object]:
         return dict(vars(self))
 
-    def restore(self, saved: Mapping[str, Any]) -> None:
+    def restore(self, saved: Mapping[str, object]) -> None:
         vars(self).update(saved)
