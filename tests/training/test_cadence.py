@@ -141,6 +141,14 @@ def test_short_episodes_are_played_more_often_once_they_are_known_to_be_short(ma
     assert written.episodes == 9
 
 
+def test_one_long_episode_gives_way_to_five_that_turn_out_shorter(make_config):
+    """Without a limit and with a small budget, the first evaluation may afford a single episode."""
+    one = cadence(make_config, "Blackjack-v1", None, budget=100_000)
+    follow(one, lambda _: 290, until=100_000)
+    assert one.episodes >= 4
+    assert one.played <= 0.1 * 100_000
+
+
 def test_by_env_steps(make_config):
     one = cadence(make_config, env_steps=3000)
     assert one.plan(Seen(10_000, 100.0, None)).episodes == 30

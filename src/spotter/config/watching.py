@@ -26,7 +26,7 @@ class EvalConfig(Settings):
         description="None before the training score has reached this fraction of the threshold.",
     )
     episodes: Annotated[Whole, Field(ge=1)] | Literal["auto"] = Field(
-        "auto", description="Of one evaluation; auto: 5 to 100, as their length and share allow."
+        "auto", description="Of one evaluation; auto: up to 100, as their length and share allow."
     )
     env_steps: Whole | None = Field(
         None, ge=1, description="Instead of episodes: as many as take about so many env steps."

@@ -167,7 +167,8 @@ class Cadence:
         is_written = config.episodes != "auto" or config.env_steps is not None
         if is_written or config.every_steps != "auto" or not self.length:
             return episodes
-        wanted = int(min(MOST_EPISODES, self._room(seen) / _EVALUATIONS))
+        room = self._room(seen)
+        wanted = int(min(MOST_EPISODES, room, max(FEWEST_EPISODES, room / _EVALUATIONS)))
         return wanted if wanted >= 2 * episodes else episodes
 
     def _room(self, seen: Seen) -> float:

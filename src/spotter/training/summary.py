@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spotter import seeding
 from spotter.config import RunConfig
-from spotter.config.watching import FEWEST_EPISODES, MOST_EPISODES, EvalConfig
+from spotter.config.watching import MOST_EPISODES, EvalConfig
 from spotter.diagnose.alerts import Facts
 from spotter.engines.learner import learns_in_numpy
 from spotter.engines.network import choose_engine
@@ -101,7 +101,7 @@ def _evaluates(config: EvalConfig) -> str:
     if config.env_steps is not None:
         episodes = f"about {config.env_steps:,} env steps of"
     elif config.episodes == "auto":
-        episodes = f"{FEWEST_EPISODES} to {MOST_EPISODES}"
+        episodes = f"up to {MOST_EPISODES}"
     return f"{when}, {episodes} episodes ({config.mode})"
 
 
