@@ -202,5 +202,5 @@ def test_defaults_of_a_kind_are_tuned_for_ppo(algo, steps):
     config = resolve(f"Blackjack-v1:{algo}").config
     assert (config.algo.steps, config.budget.env_steps) == (steps, 300_000)
     car = resolve(f"MountainCarContinuous-v0:{algo}").config
-    assert car.policy.normalize_obs == "running"
+    assert car.policy.normalize_obs == "auto"
     assert car.algo.gamma == resolve("MountainCarContinuous-v0").config.algo.gamma

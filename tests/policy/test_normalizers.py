@@ -1,5 +1,8 @@
 """Statistics that belong to the policy."""
 
+import math
+
+import pytest
 import torch
 
 from spotter.config import PolicyConfig
@@ -33,6 +36,24 @@ def test_bounds_map_to_unit_range_and_leave_unbounded_alone():
     norm = BoundsNorm(VECTOR)
     out = norm(torch.tensor([[2.0, 0.0, 123.0], [-2.0, 10.0, -5.0]]))
     assert out.tolist() == [[1.0, -1.0, 123.0], [-1.0, 1.0, -5.0]]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        ((0.0, 0.0), (1.0, 1.0), BoundsNorm),
+        ((-1.0, 0.0), (1.0, 0.5), BoundsNorm),
+        ((0.0, 0.0), (1.0, 2.0), RunningNorm),
+        ((-math.inf, 0.0), (1.0, 1.0), RunningNorm),
+        ((), (), RunningNorm),
+    ],
+)
+def test_auto_trusts_bounds_within_one_and_measures_everything_else(low, high, expected):
+    leaf = Leaf("vector", (2,), "float32", low=low, high=high)
+    spaces = Spaces({"rays": leaf, "far": VECTOR}, ActionSpec("discrete", (), (2,)))
+    inputs = Policy(spaces, PolicyConfig(normalize_obs="auto")).inputs
+    assert type(inputs.norm("rays")) is expected
+    assert type(inputs.norm("far")) is RunningNorm
 
 
 def test_popart_keeps_predictions_while_statistics_move():

@@ -62,8 +62,12 @@ class PolicyConfig(Settings):
             "count alike; concat takes them as they are; null: encode, unless all are discrete."
         ),
     )
-    normalize_obs: Literal["running", "bounds"] | None = Field(
-        None, description="running: mean and std seen so far; bounds: from the space."
+    normalize_obs: Literal["auto", "running", "bounds"] | None = Field(
+        None,
+        description=(
+            "running: mean and std seen so far; bounds: from the space; "
+            "auto: bounds where all lie within -1 and 1, running elsewhere."
+        ),
     )
     normalize_values: bool = Field(
         False, description="PopArt: the critic learns normalised targets."

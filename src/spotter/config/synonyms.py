@@ -249,7 +249,7 @@ SYNONYMS: Final = (
         "norm_obs",
         SB3,
         ("policy.normalize_obs",),
-        "running or bounds here",
+        "running, bounds or auto here",
         _either({"policy.normalize_obs": "running"}, {"policy.normalize_obs": None}),
     ),
     Synonym("norm_reward", SB3, ("reward.normalize",)),

@@ -15,7 +15,7 @@ from spotter.policy import encoding
 from spotter.policy.actor import Acted, PolicyState
 from spotter.policy.heads import Distribution, Head, choose
 from spotter.policy.layers import ACTIVATIONS, initialized, trunk
-from spotter.policy.normalizers import BoundsNorm, RunningNorm, ValueNorm
+from spotter.policy.normalizers import BoundsNorm, RunningNorm, ValueNorm, is_scaled
 from spotter.types import Leaf, Spaces
 
 TensorObs = Mapping[str, Tensor]
@@ -148,7 +148,8 @@ class Inputs(nn.Module):
         )
         for path, leaf in leaves.items():
             if leaf.kind == "vector" and way is not None:
-                norm = RunningNorm(leaf.shape) if way == "running" else BoundsNorm(leaf)
+                by_bounds = way == "bounds" or (way == "auto" and is_scaled(leaf))
+                norm = BoundsNorm(leaf) if by_bounds else RunningNorm(leaf.shape)
                 self._norms[path] = norm
                 self.add_module(self._free_name(path), norm)
 

@@ -62,6 +62,14 @@ class BoundsNorm(nn.Module):
         return (x - self.centre) / self.radius
 
 
+def is_scaled(leaf: Leaf) -> bool:
+    """Whether the space says that its numbers are small already.
+
+    Statistics would amplify those that hardly vary, such as rays that rarely meet anything.
+    """
+    return bool(leaf.low) and min(leaf.low) >= -1 and max(leaf.high) <= 1
+
+
 class ValueNorm(nn.Module):
     """PopArt (van Hasselt et al., 2016): the critic predicts standardised returns.
 
