@@ -269,7 +269,7 @@ def test_names_nobody_can_read_become_numbers(make_config, monkeypatch):
     def fail(*_):
         raise RuntimeError("no names today")
 
-    monkeypatch.setattr("spotter.episodes.stage.action_names", fail)
+    monkeypatch.setattr("spotter.episodes.stage.names_of", fail)
     assert capture("@last", untrained=True, pictures=False).meta.action_names == ("0", "1")
     named = capture("@last", pictures=False).meta.action_names
     assert named == ("push left", "push right"), "the checkpoint knows them"

@@ -1,5 +1,7 @@
 """What the actions of an episode are called, and their units. No torch here."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from spotter.envs.scale import Scale
@@ -47,9 +49,12 @@ def label(meta: Meta, action: Array) -> str:
 
 def choices(meta: Meta) -> tuple[str, ...]:
     """Names of the columns of `probability` and `mask`."""
-    names, nvec = meta.action_names, meta.nvec
-    if meta.action_kind != "multi_discrete":
-        return names
+    is_one = meta.action_kind != "multi_discrete"
+    return meta.action_names if is_one else of_parts(meta.action_names, meta.nvec)
+
+
+def of_parts(names: Sequence[str], nvec: Sequence[int]) -> tuple[str, ...]:
+    """Every choice of an action of several parts."""
     parts = names if len(names) == len(nvec) else tuple(str(i) for i in range(len(nvec)))
     return tuple(f"{part} {i}" for part, n in zip(parts, nvec, strict=True) for i in range(n))
 
