@@ -57,13 +57,3 @@ def of_parts(names: Sequence[str], nvec: Sequence[int]) -> tuple[str, ...]:
     """Every choice of an action of several parts."""
     parts = names if len(names) == len(nvec) else tuple(str(i) for i in range(len(nvec)))
     return tuple(f"{part} {i}" for part, n in zip(parts, nvec, strict=True) for i in range(n))
-
-
-def stack_labels(trace: Trace, path: str, step: int) -> list[tuple[int | None, str]]:
-    """For each frame of a stacked leaf, oldest first: its step and what was done there.
-
-    (None, "") for what fills the stack before the episode began.
-    """
-    depth = trace.meta.stacks.get(path, 1)
-    moments = range(step - depth + 1, step + 1)
-    return [(t, action_label(trace, t)) if t >= 0 else (None, "") for t in moments]
