@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from spotter import plugins
 from spotter.cli import table
 from spotter.cli.train import Overrides
 from spotter.cli.trust import Trust, trusting
 from spotter.text.echo import echo, echo_json
+from spotter.types import UserError
 
 if TYPE_CHECKING:
     from spotter.diagnose.doctor.environments import Finding
@@ -70,8 +72,6 @@ def run(
             with trusting(trust):
                 return _diagnose(found, as_json, environment, trust)
     if not environment or trust:
-        from spotter.types import UserError
-
         option = "--trust" if environment else "--no-environment"
         raise UserError(f"{option} is for runs, such as @last; leave it out here")
     return _examine(address, overrides or [], as_json)
@@ -82,10 +82,8 @@ def _run_of(address: str, overrides: list[str]) -> "Run | None":
 
     What names an environment is never taken for a tag.
     """
-    from spotter import plugins
     from spotter.config import recipes
     from spotter.rundir.run import select
-    from spotter.types import UserError
 
     if address.startswith("@"):
         if overrides:
@@ -143,7 +141,6 @@ def _examine(address: str | None, overrides: list[str], as_json: bool) -> None:
 
 
 def _findings(address: str | None, overrides: list[str]) -> Iterable["Finding"]:
-    from spotter import plugins
     from spotter.diagnose.doctor import environments
 
     if address is None:

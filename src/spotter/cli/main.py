@@ -46,6 +46,7 @@ from spotter.cli import (
 from spotter.cli.groups import Command, Commands
 from spotter.text.echo import echo
 from spotter.text.numbers import printable
+from spotter.types import NoMatchError, UserError
 
 DONE: Final = 0
 USER_ERROR: Final = 2
@@ -213,8 +214,6 @@ def _fail(sentence: str, code: int) -> int:
 
 def _expected(error: Exception) -> int | None:
     """The exit code of an error that is not ours; None for a bug, which deserves a traceback."""
-    from spotter.types import NoMatchError, UserError
-
     if isinstance(error, NoMatchError):
         return DONE
     if isinstance(error, UserError) or _out_of_memory(error):

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from spotter.cli.trust import Trust, trusting
+from spotter.plugins import did_you_mean
 from spotter.text.echo import echo
 from spotter.text.words import number
+from spotter.types import UserError
 
 if TYPE_CHECKING:
     from spotter.episodes.keys import Keyboard
@@ -97,8 +99,6 @@ def run(
 def _game(source: str, mode: str | None, seed: int | None, is_race: bool, trust: bool) -> "Game":
     from spotter.episodes import play
     from spotter.episodes.pilot import source_of
-    from spotter.plugins import did_you_mean
-    from spotter.types import UserError
 
     if mode is not None and mode not in _MODES:
         raise UserError(f"there is no --mode '{mode}'{did_you_mean(mode, _MODES)}")
@@ -116,8 +116,6 @@ def _game(source: str, mode: str | None, seed: int | None, is_race: bool, trust:
 
 
 def _go_without_window(given: Mapping[str, object]) -> None:
-    from spotter.types import UserError
-
     for option, value in given.items():
         if value:
             raise UserError(f"{option} is about the window; leave it or --headless out")
@@ -125,8 +123,6 @@ def _go_without_window(given: Mapping[str, object]) -> None:
 
 
 def _refuse(game: "Game", record: bool) -> None:
-    from spotter.types import UserError
-
     if record and game.sessions[0].source.run is None:
         raise UserError("--record keeps episodes with a run, and a recipe is none; play a run")
 
@@ -188,8 +184,6 @@ def _without_window(rounds: _Rounds) -> None:
 
 def _keys_ended(rounds: _Rounds) -> None:
     """Standard input is at its end: so is the episode, if one had begun."""
-    from spotter.types import UserError
-
     if rounds.game.sessions[0].actions:
         rounds.ended()
     elif not rounds.played:
@@ -201,8 +195,6 @@ def _keys_ended(rounds: _Rounds) -> None:
 
 def _lines(game: "Game") -> Iterator[frozenset[str]]:
     """Keys that are held, a line per step."""
-    from spotter.types import UserError
-
     stream: Any = sys.stdin
     if stream is None or stream.isatty():
         raise UserError(
@@ -231,16 +223,12 @@ def _known_keys(lines: Iterable[str], keyboard: "Keyboard") -> Iterator[frozense
 
 
 def _whole(option: str, text: str, least: int) -> int:
-    from spotter.types import UserError
-
     if not text.isdecimal() or int(text) < least:
         raise UserError(f"{option} should be a whole number of at least {least}, got '{text}'")
     return int(text)
 
 
 def _pace(text: str) -> float:
-    from spotter.types import UserError
-
     try:
         pace = float(text)
     except ValueError:

@@ -6,6 +6,7 @@ import typer
 
 from spotter.cli.runs import Selector, is_terminal
 from spotter.text.echo import echo
+from spotter.types import UserError
 
 EXAMPLES: Final = """\b
 Examples:
@@ -54,8 +55,6 @@ def run(
 
 def _confirm(what: str) -> None:
     """Nothing leaves this machine unasked."""
-    from spotter.types import UserError
-
     if not is_terminal():
         raise UserError("not a terminal: add --yes to send without asking")
     if not typer.confirm(f"{what} Send it?"):

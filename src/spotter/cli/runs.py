@@ -9,6 +9,7 @@ from spotter.cli import completion, table
 from spotter.cli.options import whole
 from spotter.text.echo import echo, echo_json
 from spotter.text.words import count, duration, number, plural, speed
+from spotter.types import NoMatchError
 
 if TYPE_CHECKING:
     from spotter.rundir.judged import Judged
@@ -82,7 +83,6 @@ def show_all(
 
 def _nothing(words: list[str], some: bool) -> Exception:
     from spotter.rundir.run import home
-    from spotter.types import NoMatchError
 
     if some:
         return NoMatchError(f"no run in {home()} matches '{' '.join(words)}'")

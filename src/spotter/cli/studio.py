@@ -4,6 +4,8 @@ from typing import Annotated, Final
 
 import typer
 
+from spotter.plugins import require
+
 EXAMPLES: Final = """\b
 Examples:
   spotter studio                            on this machine alone: http://127.0.0.1:7860/
@@ -32,8 +34,6 @@ def run(
     ] = False,
 ) -> None:
     """Runs in the browser: watch them live, start and stop them, look inside, play."""
-    from spotter.plugins import require
-
     require("nicegui", extra="studio")
     from spotter.studio.server import serve
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
+from spotter.launch import forms
 from spotter.launch.ledger import Entry, LaunchRequest
 from spotter.launch.local import Launch
 from spotter.mcp import safe
@@ -200,10 +201,8 @@ class Act:
         return Answer({"run": chosen.id, "tags": identity.tags(chosen.folder)})
 
     def _again(self, parent: Run, overrides: list[str]) -> tuple[str, list[str]]:
-        from spotter.launch.forms import again
-
         safe.check_run(parent, self.desk.terms.trust, str(parent.info()["address"]))
-        address, own = again(parent)
+        address, own = forms.again(parent)
         # its own minutes were counted from its own start
         return address, [*(o for o in own if not o.startswith("budget.minutes")), *overrides]
 
