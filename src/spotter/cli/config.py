@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from spotter.config import RunConfig
     from spotter.types import UserError
 
-_EXAMPLES: Final = """\b
-Examples:
+_EXAMPLES: Final = """\
   spotter config CartPole-v1:ppo                     every setting of a recipe
   spotter config CartPole-v1:ppo algo.lr=1e-4 --origin
   spotter config check recipes/MyEnv-v0.yaml

@@ -127,8 +127,11 @@ def _first_sentence(command: Any) -> str:
 
 
 def _write_epilog(text: str, formatter: Any) -> None:
-    """Paragraphs that begin with \\b keep their lines; a comment that does not fit goes below."""
-    for paragraph in text.strip("\n").split("\n\n"):
+    """Examples, and what follows them. Paragraphs that begin with \\b keep their lines; a comment
+    that does not fit goes below."""
+    if not text:
+        return
+    for paragraph in f"{_NO_WRAP}\nExamples:\n{text}".strip("\n").split("\n\n"):
         formatter.write_paragraph()
         with formatter.indentation():
             if not paragraph.startswith(_NO_WRAP):

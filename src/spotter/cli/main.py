@@ -57,8 +57,7 @@ _NOT_OURS: Final = (
     ("spotter.rundir.files", "StorageError"),
 )
 
-_EXAMPLES: Final = """\b
-Examples:
+_EXAMPLES: Final = """\
   spotter train CartPole-v1:ppo             train a recipe until it is solved
   spotter train Acrobot-v1 algo.lr=3e-4     change any setting by its dotted name
   spotter runs                              what was trained here, newest first

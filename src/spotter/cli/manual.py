@@ -23,8 +23,7 @@ _COMMENT: Final = re.compile(r"^<!--.*-->\n", re.MULTILINE)
 _CHAPTERS: Final = ("alerts", "doctor")
 """What stands before an id whose chapter is in troubleshooting."""
 _DIAGNOSES: Final = "troubleshooting"
-EXAMPLES: Final = """\b
-Examples:
+EXAMPLES: Final = """\
   spotter help                       every page
   spotter help quickstart            a page
   spotter help quickstart#from-python

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from spotter.mcp.desk import Desk
     from spotter.mcp.server import Server
 
-EXAMPLES: Final = """\b
-Examples:
+EXAMPLES: Final = """\
   spotter mcp                               over stdin and stdout: a client starts this itself
   spotter mcp --read-only                   look, but start and change nothing
   spotter mcp --most-runs 1 --most-steps 1000000 --most-minutes 30

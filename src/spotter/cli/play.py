@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from spotter.cli.options import whole
 from spotter.cli.trust import Trust, trusting
 from spotter.plugins import did_you_mean
 from spotter.text.echo import echo
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from spotter.episodes.keys import Keyboard
     from spotter.episodes.play import Game, Mode, Session
 
-EXAMPLES: Final = """\b
-Examples:
+EXAMPLES: Final = """\
   spotter play CartPole-v1                     you, at the keyboard
   spotter play @last                           watch the best policy of the newest run
   spotter play @last --mode human --record     keep your episodes beside the agent's
@@ -76,8 +76,8 @@ def run(
     Esc ends, F1 pauses. Without a window a person's keys are read from lines of standard input,
     one line per step: `left space`.
     """
-    most = None if episodes is None else _whole("--episodes", episodes, 1)
-    first = None if seed is None else _whole("--seed", seed, 0)
+    most = None if episodes is None else whole("--episodes", episodes)
+    first = None if seed is None else whole("--seed", seed, least=0)
     pace = None if fps is None else _pace(fps)
     if headless:
         _go_without_window({"--step-by-step": step_by_step, "--fps": pace})
@@ -220,12 +220,6 @@ def _known_keys(lines: Iterable[str], keyboard: "Keyboard") -> Iterator[frozense
             there = ", ".join(f"{keys} ({what})" for keys, what in keyboard.legend())
             names = ", ".join(f"'{word}'" for word in sorted(unknown))
             echo(f"no step: {names} is no key of this game; keys: {there}", err=True)
-
-
-def _whole(option: str, text: str, least: int) -> int:
-    if not text.isdecimal() or int(text) < least:
-        raise UserError(f"{option} should be a whole number of at least {least}, got '{text}'")
-    return int(text)
 
 
 def _pace(text: str) -> float:

@@ -8,8 +8,7 @@ from spotter.cli.runs import Selector, is_terminal
 from spotter.text.echo import echo
 from spotter.types import UserError
 
-EXAMPLES: Final = """\b
-Examples:
+EXAMPLES: Final = """\
   spotter review --show                  what would be sent, word for word; sends nothing
   spotter review                         asks you, then the model; the answer stays with the run
   spotter review @last --frames 8        with frames of the newest episode captured

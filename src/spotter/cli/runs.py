@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from spotter.rundir.view import RunView
 
 SELECTOR: Final = "@last, @last:EnvId, @best-of:EnvId, an id or how it begins, a tag, a folder."
-EXAMPLES: Final = """\b
-Examples:
+EXAMPLES: Final = """\
   spotter runs                                  every run, newest first
   spotter runs cartpole solved=true             words and columns; all must fit
   spotter runs env=CartPole-v1 'score>400' tag=baseline

@@ -6,8 +6,7 @@ import typer
 
 from spotter.plugins import require
 
-EXAMPLES: Final = """\b
-Examples:
+EXAMPLES: Final = """\
   spotter studio                            on this machine alone: http://127.0.0.1:7860/
   spotter studio --port 8000 --no-browser   elsewhere, and opened by hand
   spotter studio --host 0.0.0.0             for other machines: prints an address with a token

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final, Protocol
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -12,16 +12,16 @@ from spotter.cli.options import whole
 from spotter.cli.trust import Trust, trusting
 from spotter.system.interrupts import EXIT_CODES, Interrupted, exit_at_once
 from spotter.text.echo import echo
-from spotter.text.words import count, duration, number, plural
+from spotter.text.words import count, duration, number, plural, score
 from spotter.types import UserError
 
 if TYPE_CHECKING:
     from spotter.config import RunConfig
     from spotter.rundir.run import Run
     from spotter.training.resume import Origin
+    from spotter.training.run import Result
 
-EXAMPLES: Final = """\b
-Examples:
+EXAMPLES: Final = """\
   spotter train CartPole-v1:ppo
   spotter train CartPole-v1 --algo a2c --seed 7
   spotter train CartPole-v1:ppo 'algo.clip={start: 0.2, end: 0.05}'
@@ -34,22 +34,13 @@ Examples:
   spotter train LunarLander-v3:ppo --from @best-of:LunarLander-v3
 """
 
-Address = Annotated[
-    str,
-    typer.Argument(
-        metavar="ADDRESS",
-        help="EnvId:variant, EnvId, EnvId:defaults (no recipe), file.yaml:variant, package:EnvId.",
-        autocompletion=completion.addresses,
-    ),
-]
-OptionalAddress = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="ADDRESS",
-        help="EnvId:variant, EnvId, EnvId:defaults (no recipe), file.yaml:variant, package:EnvId.",
-        autocompletion=completion.addresses,
-    ),
-]
+_ADDRESS: Final = typer.Argument(
+    metavar="ADDRESS",
+    help="EnvId:variant, EnvId, EnvId:defaults (no recipe), file.yaml:variant, package:EnvId.",
+    autocompletion=completion.addresses,
+)
+Address = Annotated[str, _ADDRESS]
+OptionalAddress = Annotated[str | None, _ADDRESS]
 Overrides = Annotated[
     list[str] | None,
     typer.Argument(
@@ -105,25 +96,6 @@ Verify = Annotated[
     bool,
     typer.Option("--verify", help="Train nothing: prove that a kill and a resume change nothing."),
 ]
-
-
-class Outcome(Protocol):
-    """What a verdict needs to know of a `Result`."""
-
-    @property
-    def reason(self) -> str: ...
-    @property
-    def score(self) -> float | None: ...
-    @property
-    def episodes(self) -> int: ...
-    @property
-    def threshold(self) -> float | None: ...
-    @property
-    def solved(self) -> bool: ...
-    @property
-    def env_steps(self) -> int: ...
-    @property
-    def seconds(self) -> float: ...
 
 
 def run(
@@ -340,22 +312,17 @@ def _with_seed(overrides: list[str], seed: str | None) -> list[str]:
     return [*overrides, f"seed={seed}"]
 
 
-def verdict(address: str, result: Outcome) -> str:
+def verdict(address: str, result: "Result") -> str:
     """How it ended: solved or not, by which score, at what cost."""
     cost = f"{count(result.env_steps)} env steps, {duration(result.seconds)}"
     if result.score is None:
         return f"{address} {result.reason} after {cost}, before it was scored"
-    score = f"score {_one_decimal(result.score)}"
+    reached = f"score {score(result.score)}"
     if result.threshold is None:
-        judged = f"finished: {score}"
+        judged = f"finished: {reached}"
     elif result.solved:
-        judged = f"solved: {score} ≥ {number(result.threshold)}"
+        judged = f"solved: {reached} ≥ {number(result.threshold)}"
     else:
-        judged = f"not solved: {score} < {number(result.threshold)}"
+        judged = f"not solved: {reached} < {number(result.threshold)}"
     episodes = plural(result.episodes, "held-out episode")
     return f"{address} {judged} over {episodes}, {cost} (stopped: {result.reason})"
-
-
-def _one_decimal(score: float) -> str:
-    """Small scores, such as success rates, need more than one."""
-    return f"{score:.1f}" if abs(score) >= 10 else f"{score:.3f}"

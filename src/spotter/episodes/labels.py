@@ -1,5 +1,6 @@
 """What the actions of an episode are called, and their units. No torch here."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -45,6 +46,13 @@ def label(meta: Meta, action: Array) -> str:
         pressed = [names[i] if named else str(i) for i in np.flatnonzero(values)]
         return " + ".join(pressed) or "nothing"
     return ", ".join(f"{names[i]} {v}" if named else str(v) for i, v in enumerate(values))
+
+
+def likelihood(trace: Trace, step: int) -> float | None:
+    """Of what was done; None for continuous actions, whose densities say little."""
+    if trace.meta.action_kind == "box" or "log_prob" not in trace.columns:
+        return None
+    return math.exp(float(trace.columns["log_prob"][step]))
 
 
 def choices(meta: Meta) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """Tools that see: episodes step by step, images, charts, rewards and actions."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from spotter.episodes import format as traces
 from spotter.episodes.advantages import Judged, judged, notable
 from spotter.episodes.audit import TOTAL, audit
 from spotter.episodes.format import Trace
-from spotter.episodes.labels import action_label
+from spotter.episodes.labels import action_label, likelihood
 from spotter.mcp import lines, safe
 from spotter.mcp.answers import Answer, Picture
 from spotter.mcp.desk import Desk
@@ -160,7 +159,7 @@ class See:
         found = lines.chart(self.desk, chosen, metrics, smooth)
         if not found.panels:
             raise UserError("there is nothing to draw yet; try again shortly")
-        data: dict[str, Any] = {"runs": [one.name for one in chosen], "x": "env steps"}
+        data: dict[str, Any] = {"runs": [one.label for one in chosen], "x": "env steps"}
         if form == "png":
             return Answer(data, pictures=[Picture(png.drawn(found), "", "image/png")])
         texts = terminal.drawn(found, named=len(chosen) > 1)
@@ -313,11 +312,11 @@ def _table(trace: Trace, found: Judged, asked: range, budget: int) -> dict[str, 
 
 def _row(trace: Trace, found: Judged, step: int, why: str) -> list[Any]:
     columns = trace.columns
-    likely = trace.meta.action_kind != "box" and "log_prob" in columns
+    likely = likelihood(trace, step)
     return [
         step,
         action_label(trace, step),
-        round(math.exp(float(columns["log_prob"][step])), 3) if likely else None,
+        None if likely is None else round(likely, 3),
         round(float(columns["value"][step]), 3) if "value" in columns else None,
         float(columns["reward"][step]),
         round(float(found.advantage[step]), 3),
