@@ -8,7 +8,7 @@ from spotter.cli import table
 from spotter.cli.runs import SELECTOR, RunsAndGroups, Selector
 from spotter.intervals import FEW_SEEDS
 from spotter.text.echo import echo
-from spotter.text.words import count, duration, mean_over_seeds, number, to_threshold
+from spotter.text.numbers import count, duration, mean_over_seeds, number, to_threshold
 from spotter.types import UserError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from spotter.cli.groups import Command, ShowByDefault
 from spotter.cli.train import Address, Algo, Overrides
 from spotter.plugins import mistakes
 from spotter.text.echo import echo, echo_json
-from spotter.text.words import plural
+from spotter.text.numbers import plural
 from spotter.types import UserError
 
 if TYPE_CHECKING:

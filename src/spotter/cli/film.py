@@ -7,7 +7,7 @@ import typer
 from spotter.cli.runs import Selector
 from spotter.cli.trust import Trust, trusting
 from spotter.text.echo import echo
-from spotter.text.words import number, plural
+from spotter.text.numbers import number, plural
 
 EXAMPLES: Final = """\
   spotter film @last                              half a minute, into the run's videos

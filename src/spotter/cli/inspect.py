@@ -11,7 +11,7 @@ from spotter.cli.inspect_play import How, check_step, episodes_of, kept, refuse,
 from spotter.cli.train import Overrides
 from spotter.cli.trust import Trust, trusting
 from spotter.text.echo import echo, echo_json
-from spotter.text.words import count, number
+from spotter.text.numbers import count, number
 from spotter.types import UserError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import typer
 
 from spotter.cli.runs import Selector, Selectors, is_terminal
 from spotter.text.echo import echo
-from spotter.text.words import plural
+from spotter.text.numbers import plural
 from spotter.types import UserError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from spotter.cli.options import whole
 from spotter.cli.trust import Trust, trusting
 from spotter.plugins import did_you_mean
 from spotter.text.echo import echo
-from spotter.text.words import number
+from spotter.text.numbers import number
 from spotter.types import UserError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import typer
 
 from spotter import plugins
 from spotter.cli import table
-from spotter.text.words import count, number
+from spotter.text.numbers import count, number
 from spotter.types import NoMatchError, UserError
 
 if TYPE_CHECKING:

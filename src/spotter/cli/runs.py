@@ -8,7 +8,7 @@ import typer
 from spotter.cli import completion, table
 from spotter.cli.options import whole
 from spotter.text.echo import echo, echo_json
-from spotter.text.words import count, duration, number, plural, speed
+from spotter.text.numbers import count, duration, interval, number, plural, speed
 from spotter.types import NoMatchError
 
 if TYPE_CHECKING:
@@ -188,9 +188,8 @@ def _score(found: "Judged | None") -> str:
     """With its interval; of a run without a test, the best evaluation, and that it is one."""
     if found is None:
         return ""
-    half = "" if found.half is None else f" ± {number(found.half)} (95 %)"
     episodes = f" over {plural(found.episodes, 'episode')}" if found.episodes else ""
-    return f"{number(found.mean)}{half}{episodes}{'' if found.seeds == 'test' else ' eval'}"
+    return f"{interval(found.mean, found.half)}{episodes}{'' if found.seeds == 'test' else ' eval'}"
 
 
 def _echo_origin(view: "RunView") -> None:
@@ -242,10 +241,10 @@ def _echo_checkpoints(view: "RunView") -> None:
 
 def _echo_evaluations(view: "RunView") -> None:
     for found in view.evaluations:
-        half = "" if found.interval.half is None else f" ± {number(found.interval.half)} (95 %)"
+        mean = interval(found.mean, found.interval.half)
         _line(
             found.seeds,
-            f"{number(found.mean)}{half} over {plural(found.episodes, 'episode')} "
+            f"{mean} over {plural(found.episodes, 'episode')} "
             f"at {count(found.env_steps)} env steps",
         )
 

@@ -1,8 +1,7 @@
 """`spotter train`: one run, and a verdict in one line."""
 
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -12,13 +11,11 @@ from spotter.cli.options import whole
 from spotter.cli.trust import Trust, trusting
 from spotter.system.interrupts import EXIT_CODES, Interrupted, exit_at_once
 from spotter.text.echo import echo
-from spotter.text.words import count, duration, number, plural, score
+from spotter.text.numbers import count, duration, number, plural, score
 from spotter.types import UserError
 
 if TYPE_CHECKING:
-    from spotter.config import RunConfig
-    from spotter.rundir.run import Run
-    from spotter.training.resume import Origin
+    from spotter.sweeps.plan import Plan
     from spotter.training.run import Result
 
 EXAMPLES: Final = """\
@@ -149,24 +146,14 @@ def run(
         elif not verify:
             _train(plan, quiet, no_save, require_solved)
     if seeds is not None and address is not None:
-        words = [address, *settings, *(["--algo", algo] if algo else []), *_start_words(plan)]
+        from spotter.sweeps.train_group import GroupPlan, train
+
+        start = plan.fork.words() if plan.fork else []
+        words = [address, *settings, *(["--algo", algo] if algo else []), *start]
         many = 1 if jobs is None else whole("--jobs", jobs)
-        _train_group(plan, words, seeds, many, group, why, quiet, require_solved)
+        train(GroupPlan(plan, words, seeds, many, group, why), quiet, require_solved)
     elif verify:
         _verify(plan)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is about to be trained."""
-
-    address: str
-    config: "RunConfig"
-    new_run: "Callable[[], Run]"
-    origin: "Origin | None" = None
-    written: frozenset[str] = frozenset()
-    """Settings given for this very run."""
-    notes: tuple[str, ...] = ()
 
 
 def _fresh(
@@ -176,8 +163,8 @@ def _fresh(
     source: str | None,
     fresh_optimizer: bool,
     why: str,
-    group: str = "",
-) -> Plan:
+    group: str,
+) -> "Plan":
     from spotter.config import resolve
 
     if fresh_optimizer and source is None:
@@ -185,36 +172,26 @@ def _fresh(
     resolved = resolve(address, overrides, algo)
 
     from spotter.rundir.group import check_name
-    from spotter.rundir.run import Run
+    from spotter.sweeps.plan import Plan
     from spotter.training.resume import fork
 
     if group:
         check_name(group)
     origin = fork(source, fresh_optimizer) if source else None
-
-    def new_run() -> Run:
-        parent = origin.parent() if origin else None
-        return Run.create(
-            resolved.config, resolved.address, sys.argv, parent=parent, why=why, group=group
-        )
-
-    return Plan(
-        resolved.address, resolved.config, new_run, origin, resolved.written, resolved.notes
-    )
+    return Plan.of_new(resolved, origin, why, group)
 
 
-def _resumed(selector: str, overrides: list[str], why: str) -> Plan:
+def _resumed(selector: str, overrides: list[str], why: str) -> "Plan":
     for text in overrides:
         if "=" not in text:
             raise UserError(f"--resume continues a run and takes no address, but got '{text}'")
 
     from spotter.rundir.group import refuse_group
+    from spotter.sweeps.plan import Plan
     from spotter.training.resume import resume
 
     refuse_group(selector)
-    origin = resume(selector, overrides)
-    address = origin.saved.run.info()["address"]
-    return Plan(address, origin.config, lambda: origin.take_up(sys.argv, why), origin)
+    return Plan.of_resumed(resume(selector, overrides), why)
 
 
 def _refuse_trust(trust: bool) -> None:
@@ -236,31 +213,7 @@ def _refuse_with_seeds(settings: list[str], given: Mapping[str, object]) -> None
             raise UserError(f"{option} does not go with --seeds, which trains several runs")
 
 
-def _start_words(plan: Plan) -> list[str]:
-    from spotter.training.resume import Fork
-
-    return plan.origin.words() if isinstance(plan.origin, Fork) else []
-
-
-def _train_group(
-    plan: Plan,
-    words: list[str],
-    seeds: str,
-    jobs: int,
-    group: str,
-    why: str,
-    quiet: bool,
-    require_solved: bool,
-) -> None:
-    from spotter.sweeps.train_group import GroupPlan, train
-    from spotter.training.resume import Fork
-
-    start = plan.origin.parent() if isinstance(plan.origin, Fork) else None
-    of_all = GroupPlan(plan.address, plan.config, words, seeds, jobs, group, start, why)
-    train(of_all, quiet, require_solved)
-
-
-def _check_solvable(plan: Plan, verify: bool) -> None:
+def _check_solvable(plan: "Plan", verify: bool) -> None:
     if verify:
         raise UserError("--require-solved does not go with --verify, which trains nothing")
 
@@ -273,14 +226,9 @@ def _check_solvable(plan: Plan, verify: bool) -> None:
         )
 
 
-def _train(plan: Plan, quiet: bool, no_save: bool, require_solved: bool) -> None:
-    from spotter.sinks.console import Console
-    from spotter.training.run import train
-
-    sinks = () if quiet else (Console(),)
+def _train(plan: "Plan", quiet: bool, no_save: bool, require_solved: bool) -> None:
     try:
-        made = None if no_save else plan.new_run
-        result = train(plan.config, sinks, made, plan.origin, plan.written, plan.notes)
+        result = plan.train(quiet, save=not no_save)
     except Interrupted as stop:
         print(f"spotter: {stop.request}", file=sys.stderr)
         sys.exit(EXIT_CODES[stop.request])
@@ -294,7 +242,7 @@ def _train(plan: Plan, quiet: bool, no_save: bool, require_solved: bool) -> None
         sys.exit(1)
 
 
-def _verify(plan: Plan) -> None:
+def _verify(plan: "Plan") -> None:
     from spotter.training.verify import verify
 
     proof = verify(plan.config, plan.origin)
