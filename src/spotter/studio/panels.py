@@ -19,7 +19,7 @@ from spotter.rundir.run import Run
 from spotter.rundir.view import RunView
 from spotter.studio import run_view, theme
 from spotter.studio.context import Context
-from spotter.text.numbers import count, plural, share
+from spotter.text.numbers import count, often
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,7 @@ def _draw_alerts(run: Run, found: Sequence[Alert]) -> None:
 
 
 def _often(alert: Alert) -> Iterator[str]:
-    held = plural(alert.updates, "update")
-    yield held if alert.share is None else f"{held}, {share(alert.share)} of all"
+    yield often(alert.updates, alert.share)
     if alert.first is not None:
         yield f"first at {count(alert.first)} env steps"
 

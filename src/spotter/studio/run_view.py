@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from spotter.config import Resolved, RunConfig, resolve, tree, validate
+from spotter.config import Resolved, RunConfig, resolve, tree
 from spotter.config.dump import flow
 from spotter.episodes import format as traces
 from spotter.episodes.human import Baseline, baselines
@@ -131,9 +131,7 @@ def _resolved(run: Run, data: Mapping[str, Any]) -> Resolved | None:
         recipe = reproduce.recipe(run.info(), data, changed=False)
         if recipe.is_python:
             return None
-        own = [f"{change.setting}={change.after}" for change in recipe.own]
-        resolved = resolve(recipe.address, own)
-        return resolved if resolved.config == validate(data) else None
+        return resolve(recipe.address, [f"{one.setting}={one.after}" for one in recipe.own])
     except (UserError, ImportError):
         return None
 

@@ -71,7 +71,7 @@ def _scores(facts: Facts) -> Iterator[str]:
 def _alerts(facts: Facts) -> Iterator[str]:
     yield from ("## Alerts", "")
     for alert in facts.view.alerts:
-        about = ", ".join(text for text in (alert.level, words.often(alert), alert.metric) if text)
+        about = ", ".join(words.about(alert))
         yield f"- **{_text(alert.id)}** ({_text(about)}): saw {_text(alert.saw)}."
         advice = f"Try: {_text(alert.advice).rstrip('.')}. " if alert.advice else ""
         yield f"  {advice}More in {_span(words.link(alert))}."

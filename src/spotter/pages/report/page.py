@@ -194,7 +194,7 @@ def _alerts(facts: Facts) -> Markup:
 
 
 def _alert(alert: Alert) -> Markup:
-    head = " · ".join(text for text in (alert.level, words.often(alert), alert.metric) if text)
+    head = " · ".join(words.about(alert))
     lines = [el("h3", el("code", alert.id), " ", el("span", head, class_="quiet small"))]
     if alert.saw:
         lines.append(el("p", f"Saw {alert.saw.rstrip('.')}."))

@@ -23,10 +23,10 @@ from spotter.text.numbers import (
     count,
     duration,
     number,
+    often,
     plural,
     plus_minus,
     score,
-    share,
     speed,
     to_threshold,
 )
@@ -233,9 +233,10 @@ def reported(found: Score) -> str:
     )
 
 
-def often(alert: Alert) -> str:
-    part = f", {share(alert.share)} of all" if alert.share is not None else ""
-    return f"{plural(alert.updates, 'update')}{part}"
+def about(alert: Alert) -> list[str]:
+    """How serious it is, how often it was raised, and which metric it is about."""
+    parts = (alert.level, often(alert.updates, alert.share), alert.metric)
+    return [part for part in parts if part]
 
 
 def link(alert: Alert) -> str:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from nicegui import ui
 
+from spotter.launch.local import changed_at
 from spotter.launch.worker import WorkerError
 from spotter.rundir import checkpoints
 from spotter.rundir.access import is_name
@@ -135,14 +136,7 @@ class _Page:
 def films(run: Run) -> list[str]:
     """Names of the films of a run's learning, newest first."""
     found = [path for path in (run.folder / "videos").glob("film-*.mp4") if is_name(path.name)]
-    return [path.name for path in sorted(found, key=_age)]
-
-
-def _age(path: Any) -> float:
-    try:
-        return -float(path.stat().st_mtime)
-    except OSError:  # it went away just now
-        return 0.0
+    return [path.name for path in sorted(found, key=changed_at, reverse=True)]
 
 
 def _player(run: Run, name: str, made: dict[str, Any] | None = None) -> None:
