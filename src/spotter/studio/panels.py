@@ -99,11 +99,9 @@ def _draw_config(run: Run, found: Settled) -> None:
             if not changes:
                 ui.label("Nothing.").classes("quiet")
             else:
-                rows = [(change.setting, change.before, change.after) for change in changes]
-                theme.table(("setting", "before", "after"), rows, ["mono"] * 3)
+                theme.table(("setting", "before", "after"), changes, ["mono"] * 3)
     with theme.card("Settings"):
-        rows = [(line.name, line.value, line.origin) for line in lines]
-        theme.table(("setting", "value", "origin"), rows, ("mono", "mono", "quiet"))
+        theme.table(("setting", "value", "origin"), lines, ("mono", "mono", "quiet"))
 
 
 PANELS: Final = {

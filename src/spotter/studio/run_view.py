@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from spotter.config import Resolved, RunConfig, resolve, tree
 from spotter.config.dump import flow
@@ -88,8 +88,7 @@ def score_text(found: Judged | None) -> tuple[str, str]:
     return plus_minus(found.mean, found.half), "" if found.seeds == "test" else "eval"
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A setting, and where it comes from."""
 
     name: str

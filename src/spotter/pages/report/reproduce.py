@@ -7,7 +7,7 @@ config the run was saved with.
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from spotter.config import resolve, validate
 from spotter.config.dump import flow
@@ -24,8 +24,7 @@ from spotter.training import train
 train(validate(recipes.plain(recipes.read(Path("config.yaml")).data)))"""
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """One setting that differs, as config.yaml writes it; `-` where there is none."""
 
     setting: str

@@ -47,6 +47,9 @@ SCORE_HEADER: Final = (
     "solved",
 )
 
+TIMELINE_HEADER: Final = ("time", "env steps", "event", "what")
+_SHOWN_EVENTS: Final = 200
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -221,6 +224,19 @@ def score_row(found: Score) -> tuple[str, ...]:
         count(len(ordered)),
         "" if found.threshold is None else "yes" if found.solved else "no",
     )
+
+
+def timeline_rows(facts: Facts) -> list[tuple[str, str, str, str]]:
+    """The newest events, the last one at the end."""
+    return [
+        (
+            moment(event.time),
+            "" if event.env_steps is None else count(event.env_steps),
+            event.kind,
+            event.text,
+        )
+        for event in facts.timeline[-_SHOWN_EVENTS:]
+    ]
 
 
 def reported(found: Score) -> str:
