@@ -40,7 +40,7 @@ def trained(monkeypatch):
             return Training.result
 
     Training.calls.clear()
-    monkeypatch.setitem(sys.modules, "spotter.training.run", Training)
+    monkeypatch.setattr("spotter.sweeps.plan.train", Training.train)
     return Training
 
 
