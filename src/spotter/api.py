@@ -4,7 +4,6 @@ result = spotter.train("CartPole-v1:ppo", "algo.lr=3e-4", seed=1)
 config = spotter.resolve("CartPole-v1:ppo", budget={"env_steps": 50_000}).config
 """
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, overload
@@ -21,8 +20,8 @@ from spotter.rundir.frames import of_runs
 from spotter.rundir.registry import listing
 from spotter.rundir.run import Run, select
 from spotter.rundir.trust import trusting
-from spotter.sinks.console import Console
 from spotter.sweeps import parallel
+from spotter.sweeps.plan import Plan
 from spotter.sweeps.result import GroupResult, checked_seeds, train_each
 from spotter.training.checkpoint import find, read_config, split
 from spotter.training.checkpoint import load as _load
@@ -30,7 +29,6 @@ from spotter.training.predict import TrainedPolicy
 from spotter.training.resume import Fork, fork
 from spotter.training.resume import resume as _resume
 from spotter.training.run import Result
-from spotter.training.run import train as _train
 from spotter.types import UserError
 
 if TYPE_CHECKING:
@@ -109,16 +107,7 @@ def train(
 
     def train_one(edits: Sequence[Override], group: str) -> Result:
         resolved = _resolve(name, edits, place=_TRAIN)
-
-        def new_run() -> Run:
-            parent = origin.parent() if origin else None
-            return Run.create(
-                resolved.config, resolved.address, sys.argv, parent=parent, why=why, group=group
-            )
-
-        made = new_run if save else None
-        sinks = _sinks(quiet)
-        return _train(resolved.config, sinks, made, origin, resolved.written, resolved.notes)
+        return Plan.of_new(resolved, origin, why, group).train(quiet, save)
 
     edits: list[Override] = [*overrides, settings]
     if seeds is None:
@@ -165,11 +154,7 @@ def resume(
     """Resume a run, with other settings if given; `trust` as for `load`."""
     with trusting(trust):
         origin = _resume(selector, [*overrides, settings], "spotter.resume()")
-    return _train(origin.config, _sinks(quiet), lambda: origin.take_up(sys.argv, why), origin)
-
-
-def _sinks(quiet: bool) -> tuple[Console, ...]:
-    return () if quiet else (Console(),)
+    return Plan.of_resumed(origin, why).train(quiet)
 
 
 def load(selector: str, trust: bool = False) -> TrainedPolicy:

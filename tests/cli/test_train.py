@@ -9,7 +9,7 @@ import pytest
 
 from spotter.cli.train import verdict
 from spotter.envs.backends.slices import EnvError
-from spotter.text.words import count, duration, number
+from spotter.text.numbers import count, duration, number
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def trained(monkeypatch):
             return Training.result
 
     Training.calls.clear()
-    monkeypatch.setitem(sys.modules, "spotter.training.run", Training)
+    monkeypatch.setattr("spotter.sweeps.plan.train", Training.train)
     return Training
 
 

@@ -103,4 +103,4 @@ def test_runs_of_a_group_start_from_what_was_last_when_it_began(spotter, folder,
     assert spotter(*forks, "--seeds", "1-2", "--algo", "ppo").code == 0
     start = ["--from", f"{home() / before}/step=256", "--fresh-optimizer"]
     assert asked[0].words == ["CartPole-v1:ppo", *little, "--algo", "ppo", *start]
-    assert asked[0].start["run"] == before
+    assert asked[0].plan.fork.parent()["run"] == before

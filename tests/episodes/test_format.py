@@ -188,18 +188,6 @@ def test_choices_of_an_action_with_several_parts():
     assert labels.choices(meta()) == ("left", "right")
 
 
-def test_each_stacked_frame_knows_what_was_done_when_it_was_seen():
-    made = trace(reward=[0.0] * 6, stacks={"obs": 4})
-    assert labels.stack_labels(made, "obs", 5) == [
-        (2, "left"),
-        (3, "right"),
-        (4, "left"),
-        (5, "right"),
-    ]
-    assert labels.stack_labels(made, "obs", 1)[:2] == [(None, ""), (None, "")]
-    assert labels.stack_labels(made, "elsewhere", 1) == [(1, "right")]
-
-
 def test_the_table_has_a_row_per_step_and_leaves_pictures_out():
     made = trace(
         parts=("env",),

@@ -28,16 +28,15 @@ def test_a_look_at_one_step(make_config, encoder):
     first = next(m for m in policy.actor.modules() if isinstance(m, torch.nn.Conv2d))
     assert seen.filters["obs"].shape == first.weight.shape
     assert seen.filters["obs"].dtype == np.uint8
-    assert seen.saliency["obs"].shape == (3, 40, 40)
-    assert seen.saliency["obs"].max() == 255
+    assert seen.saliency["action"]["obs"].shape == (3, 40, 40)
+    assert seen.saliency["action"]["obs"].max() == 255
     assert all(layer.images.dtype == np.uint8 for layer in seen.layers)
     count = sum(isinstance(m, torch.nn.Conv2d) for m in policy.actor.encoders.modules())
     assert len(seen.layers) == count
     assert seen.layers[0].name == "obs convolution 1"
     assert seen.layers[0].images.shape[0] == first.out_channels
     assert seen.layers[0].images.max() == 255
-    value = vision.look(folder, 4, "value")
-    assert not np.array_equal(value.saliency["obs"], seen.saliency["obs"])
+    assert not np.array_equal(seen.saliency["value"]["obs"], seen.saliency["action"]["obs"])
 
 
 def test_filters_are_grey_where_the_weight_is_zero(make_config):

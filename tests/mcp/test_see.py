@@ -130,7 +130,7 @@ def test_a_chart_names_each_run_once_and_no_recipe_twice(shelf):
     desk = Desk(shelf)
     ids = sorted(path.name for path in shelf.glob("2*"))
     same = [id for id in ids if Run(shelf / id).info()["env"] == "CartPole-v1"]
-    sources = {id: lines.Source(id, (Run(shelf / id),), (1,)) for id in ids}
+    sources = {id: lines.Group(id, (Run(shelf / id),), (1,)) for id in ids}
     alike, unlike = (
         lines.chart(desk, [sources[id] for id in shown], ["train/score"], 0.0)
         for shown in (same, ids)

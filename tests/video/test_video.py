@@ -19,7 +19,7 @@ from spotter.envs.make import make_vector
 from spotter.rundir.files import StorageError
 from spotter.video import CannotRender, FilmStopped, action_names, film, save_video
 from spotter.video.overlay import Canvas, Caption
-from spotter.video.replay import Camera
+from spotter.video.replay import Watcher
 from tests.envs.helpers import config
 
 FPS = 10
@@ -222,9 +222,7 @@ def test_it_needs_no_display_and_leaves_the_users_settings_alone(tmp_path, monke
     if driver:
         monkeypatch.setenv("SDL_VIDEODRIVER", driver)
     seen = []
-    monkeypatch.setattr(
-        Camera, "decide", lambda self, action: seen.append(os.environ["SDL_VIDEODRIVER"])
-    )
+    monkeypatch.setattr(Watcher, "decide", lambda self: seen.append(os.environ["SDL_VIDEODRIVER"]))
     env = resolve("CartPole-v1").config.env
     film(env, 1, [np.array(1)] * 2, tmp_path / "a.mp4")
     assert seen == ["dummy", "dummy"]

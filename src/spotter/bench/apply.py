@@ -23,25 +23,16 @@ from spotter.types import UserError
 
 
 @dataclass(frozen=True)
-class Written:
-    """Where the settings are now."""
-
-    path: Path
-    address: str
-    note: str = ""
-    """What else the reader should know about that file."""
-
-
-@dataclass(frozen=True)
 class Plan:
-    """A recipe file before and after."""
+    """Which recipe file is to hold which text."""
 
     path: Path
     text: str
     address: str
     note: str = ""
+    """What else the reader should know about that file."""
 
-    def write(self) -> Written:
+    def write(self) -> "Plan":
         path = self.path.resolve()
         mode = path.stat().st_mode if path.exists() else None
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -49,7 +40,7 @@ class Plan:
         if mode is not None:
             with contextlib.suppress(OSError):
                 path.chmod(mode)
-        return Written(self.path, self.address, self.note)
+        return self
 
 
 def plan(resolved: Resolved, settings: Mapping[str, object]) -> Plan:

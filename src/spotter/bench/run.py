@@ -7,7 +7,7 @@ changes that helped are tried together at the end, since what each gains alone m
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Final
 
@@ -110,23 +110,18 @@ def _in_turns(config: RunConfig) -> RunConfig:
     return RunConfig.from_data({**data, "algo": {**data["algo"], "overlap": False}})
 
 
+@dataclass
 class Series:
     """Trials one after another, each with its share of the time that is left."""
 
-    def __init__(
-        self,
-        config: RunConfig,
-        base: Trained,
-        weights: Weights,
-        update_s: float,
-        deadline: float,
-        tell: Tell,
-        clock: Clock,
-    ) -> None:
-        self.config, self.base, self.weights = config, base, weights
-        self.update_s, self.deadline = update_s, deadline
-        self.tell, self.clock = tell, clock
-        self.trials: list[Trial] = []
+    config: RunConfig
+    base: Trained
+    weights: Weights
+    update_s: float
+    deadline: float
+    tell: Tell
+    clock: Clock
+    trials: list[Trial] = field(default_factory=list)
 
     def run(self, changes: list[Change]) -> list[Change]:
         """Try them and what follows from them; returns those that time did not allow."""

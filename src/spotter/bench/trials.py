@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from spotter.bench.measure import Ratio
-from spotter.config import RunConfig, validate
+from spotter.config import RunConfig, changed
 from spotter.config.dump import flow
-from spotter.config.overrides import edit
 from spotter.envs.backends import native, pool
 from spotter.envs.backends.batch import vector as batch
 from spotter.envs.games.doom import threads
@@ -83,14 +82,7 @@ class Present:
     cores: int = field(default_factory=machine.cores)
 
 
-def changed(config: RunConfig, settings: Mapping[str, object]) -> RunConfig:
-    data: dict[str, object] = config.as_data()
-    for key, value in settings.items():
-        data = edit(data, key.split("."), value)
-    return validate(data)
-
-
-def _change(group: Group, **settings: object) -> Change:
+def _change(group: Group, **settings: Any) -> Change:
     dotted = {key.replace("__", "."): value for key, value in settings.items()}
     return Change(group, dotted, group in FREE)
 

@@ -1,15 +1,13 @@
 """`spotter bench`: where the time goes, and what makes it faster here."""
 
 import math
-import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from spotter.cli import table
 from spotter.cli.train import Algo, OptionalAddress, Overrides
-from spotter.text.echo import echo, echo_json
+from spotter.text.echo import echo, echo_json, echo_progress
 from spotter.types import UserError
 
 if TYPE_CHECKING:
@@ -17,8 +15,7 @@ if TYPE_CHECKING:
     from spotter.config import Resolved
 
 DEFAULT: Final = "CartPole-v1:ppo"
-EXAMPLES: Final = """\b
-Examples:
+EXAMPLES: Final = """\
   spotter bench                                    CartPole-v1:ppo on this machine
   spotter bench LunarLander-v3:ppo --seconds 120   longer, and so more certain
   spotter bench CartPole-v1:ppo env.backend=sync   starting from another setting
@@ -68,8 +65,8 @@ def run(
 
     from spotter.bench.run import bench
 
-    findings = bench(resolved.config, seconds, _tell)
-    _tell("")
+    findings = bench(resolved.config, seconds, echo_progress)
+    echo_progress("")
     chosen = _chosen(findings, apply_learning) if writes else None
     if as_json:
         _show_json(resolved, findings, chosen)
@@ -77,13 +74,7 @@ def run(
         _show(resolved, findings, writes, chosen)
 
 
-def _tell(text: str) -> None:
-    """One line that is written over, on a terminal only."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{text}{' …' if text else ''}", end="", file=sys.stderr, flush=True)
-
-
-def _chosen(findings: "Findings", learning_too: bool) -> dict[str, object] | None:
+def _chosen(findings: "Findings", learning_too: bool) -> dict[str, Any] | None:
     best = (findings.learning if learning_too else None) or findings.free
     return dict(best.change.settings) if best else None
 

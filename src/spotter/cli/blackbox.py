@@ -8,6 +8,7 @@ import typer
 
 from spotter.cli.trust import Trust, trusting
 from spotter.text.echo import echo
+from spotter.types import UserError
 
 NOT_REPRODUCED = 1
 
@@ -33,8 +34,6 @@ def run(
 
 
 def _seconds(text: str) -> float:
-    from spotter.types import UserError
-
     try:
         seconds = float(text)
     except ValueError:

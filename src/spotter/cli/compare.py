@@ -8,7 +8,8 @@ from spotter.cli import table
 from spotter.cli.runs import SELECTOR, RunsAndGroups, Selector
 from spotter.intervals import FEW_SEEDS
 from spotter.text.echo import echo
-from spotter.text.words import count, duration, mean_over_seeds, number, to_threshold
+from spotter.text.numbers import count, duration, mean_over_seeds, number, to_threshold
+from spotter.types import UserError
 
 if TYPE_CHECKING:
     from spotter.rundir.compare import Group, Improvement
@@ -101,7 +102,6 @@ def _improvement(found: "Improvement") -> str:
 
 def _distinct(selectors: list[str]) -> "list[Run]":
     from spotter.rundir.group import select_all
-    from spotter.types import UserError
 
     runs = select_all(selectors)
     if len(runs) < 2:

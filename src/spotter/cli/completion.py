@@ -10,7 +10,10 @@ from typing import Annotated, Final
 
 import typer
 
+from spotter import plugins
+from spotter.plugins import did_you_mean
 from spotter.text.echo import echo
+from spotter.types import UserError
 
 VARIABLE: Final = "_SPOTTER_COMPLETE"
 _BASH: Final = """\
@@ -66,9 +69,6 @@ def run(
     ] = None,
 ) -> None:
     """Print a script that makes your shell complete commands, recipes and settings."""
-    from spotter.plugins import did_you_mean
-    from spotter.types import UserError
-
     name = shell or Path(os.environ.get("SHELL", "")).name
     if name not in SCRIPTS:
         raise UserError(f"there is no completion for '{name}'{did_you_mean(name, SCRIPTS)}")
@@ -93,7 +93,6 @@ def prepare() -> None:
 def addresses(incomplete: str) -> list[str]:
     """Recipes and their variants."""
     from spotter.config import recipes
-    from spotter.types import UserError
 
     found: list[str] = []
     for name, path in recipes.files().items():
@@ -117,8 +116,6 @@ def settings(incomplete: str) -> list[str]:
 
 
 def algorithms(incomplete: str) -> list[str]:
-    from spotter import plugins
-
     return plugins.names("algos")
 
 

@@ -9,15 +9,16 @@ import typer
 from spotter.cli import examples
 from spotter.cli.groups import Command, ShowByDefault
 from spotter.cli.train import Address, Algo, Overrides
+from spotter.plugins import mistakes
 from spotter.text.echo import echo, echo_json
-from spotter.text.words import plural
+from spotter.text.numbers import plural
+from spotter.types import UserError
 
 if TYPE_CHECKING:
     from spotter.config import RunConfig
     from spotter.types import UserError
 
-_EXAMPLES: Final = """\b
-Examples:
+_EXAMPLES: Final = """\
   spotter config CartPole-v1:ppo                     every setting of a recipe
   spotter config CartPole-v1:ppo algo.lr=1e-4 --origin
   spotter config check recipes/MyEnv-v0.yaml
@@ -60,7 +61,6 @@ def show(
     """
     from spotter.config import resolve
     from spotter.config.dump import to_yaml
-    from spotter.types import UserError
 
     if origin and as_json:
         raise UserError("--origin writes comments, which JSON has none of: leave out --json")
@@ -79,9 +79,6 @@ def show(
 
 def _maybe_a_command(address: str, error: "UserError") -> "UserError":
     """`spotter config chek` reads as an address; the user meant `check`."""
-    from spotter.plugins import mistakes
-    from spotter.types import UserError
-
     near = [name for name in ("check", "fmt", "schema", "show") if mistakes(address, name) == 1]
     if near and str(error).startswith("unknown recipe"):
         return UserError(f"there is no command 'config {address}'; did you mean '{near[0]}'?")
@@ -96,7 +93,6 @@ def check(files: Files = None) -> None:
     and all that came with Spotter.
     """
     from spotter.config.catalogue import check
-    from spotter.types import UserError
 
     checked = check(files or (), _try_out)
     for line in (*checked.notes, *checked.problems):
@@ -127,7 +123,6 @@ def fmt(
     """
     from spotter.config import recipes
     from spotter.config.catalogue import expand
-    from spotter.types import UserError
 
     if not files and not recipes.LOCAL.is_dir():
         raise UserError("there is no recipes folder here; name the files to format")
@@ -152,8 +147,6 @@ def _format(path: Path, write: bool) -> bool:
 
 def _replace(path: Path, text: str) -> None:
     """Write beside it, then rename: an interrupt leaves the old file or the new, never half."""
-    from spotter.types import UserError
-
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.write_text(text, encoding="utf-8", newline="\n")

@@ -7,8 +7,7 @@ import typer
 from spotter.cli.runs import Selector
 from spotter.text.echo import echo
 
-EXAMPLES: Final = """\b
-Examples:
+EXAMPLES: Final = """\
   spotter digest                         the last run, in at most 4,000 tokens
   spotter digest @best-of:CartPole-v1 --tokens 1500
   spotter digest @last --runs 20         more of its neighbours

@@ -1,23 +1,23 @@
 """`spotter doctor`: does everything here work, what is wrong with a run, and what to do."""
 
-import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from spotter import plugins
 from spotter.cli import table
 from spotter.cli.train import Overrides
 from spotter.cli.trust import Trust, trusting
-from spotter.text.echo import echo, echo_json
+from spotter.text.echo import echo, echo_json, echo_progress
+from spotter.types import UserError
 
 if TYPE_CHECKING:
     from spotter.diagnose.doctor.environments import Finding
     from spotter.rundir.run import Run
 
-EXAMPLES: Final = """\b
-Examples:
+EXAMPLES: Final = """\
   spotter doctor                       one environment of every family, and the machine
   spotter doctor @last                 the last run: what is wrong, what to try first
   spotter doctor 20261115-1045 --json  any run, for programs
@@ -70,8 +70,6 @@ def run(
             with trusting(trust):
                 return _diagnose(found, as_json, environment, trust)
     if not environment or trust:
-        from spotter.types import UserError
-
         option = "--trust" if environment else "--no-environment"
         raise UserError(f"{option} is for runs, such as @last; leave it out here")
     return _examine(address, overrides or [], as_json)
@@ -82,10 +80,8 @@ def _run_of(address: str, overrides: list[str]) -> "Run | None":
 
     What names an environment is never taken for a tag.
     """
-    from spotter import plugins
     from spotter.config import recipes
     from spotter.rundir.run import select
-    from spotter.types import UserError
 
     if address.startswith("@"):
         if overrides:
@@ -110,9 +106,9 @@ def _diagnose(found: "Run", as_json: bool, environment: bool, trust: bool) -> No
     if environment:
         found.check_trust()
     trusted = trust or not found.info()["foreign"]
-    _tell("looking at the run and its environment" if environment else "")
+    echo_progress("looking at the run and its environment" if environment else "")
     diagnosis = diagnose(found, environment=environment, trusted=trusted)
-    _tell("")
+    echo_progress("")
     if as_json:
         echo_json(as_data(diagnosis))
     else:
@@ -127,9 +123,9 @@ def _examine(address: str | None, overrides: list[str], as_json: bool) -> None:
     findings = []
     for finding in _findings(address, overrides):
         findings.append(finding)
-        _tell(f"{len(findings)} looked at, {finding.family} {finding.state}")
+        echo_progress(f"{len(findings)} looked at, {finding.family} {finding.state}")
     machine = environments.machine()
-    _tell("")
+    echo_progress("")
     if as_json:
         data = {"machine": machine, "families": [asdict(finding) for finding in findings]}
         echo_json(data)
@@ -143,7 +139,6 @@ def _examine(address: str | None, overrides: list[str], as_json: bool) -> None:
 
 
 def _findings(address: str | None, overrides: list[str]) -> Iterable["Finding"]:
-    from spotter import plugins
     from spotter.diagnose.doctor import environments
 
     if address is None:
@@ -205,9 +200,3 @@ def _word(value: bool | None, yes: str, no: str) -> str:
 
 def _duration(seconds: float) -> str:
     return f"{seconds * 1e6:.0f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms"
-
-
-def _tell(text: str) -> None:
-    """One line that is written over, on a terminal only."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{text}{' …' if text else ''}", end="", file=sys.stderr, flush=True)

@@ -10,7 +10,7 @@ from spotter.cli.options import whole
 from spotter.cli.train import Overrides
 from spotter.cli.trust import Trust, trusting
 from spotter.text.echo import echo
-from spotter.text.words import number
+from spotter.text.numbers import number
 
 MISMATCH = 1
 

@@ -7,10 +7,9 @@ import typer
 from spotter.cli.runs import Selector
 from spotter.cli.trust import Trust, trusting
 from spotter.text.echo import echo
-from spotter.text.words import number, plural
+from spotter.text.numbers import number, plural
 
-EXAMPLES: Final = """\b
-Examples:
+EXAMPLES: Final = """\
   spotter film @last                              half a minute, into the run's videos
   spotter film @last --checkpoints 6 --seconds 60
   spotter film @last --size 1080x1920 --out short.mp4 --title "Balance"

@@ -6,6 +6,9 @@ from typing import Any, Final
 
 from typer.core import TyperCommand, TyperGroup
 
+from spotter.plugins import did_you_mean
+from spotter.types import UserError
+
 # typer bundles its own click, whose types are private; hence `Any` for contexts and commands.
 
 GROUPS: Final = ("Train", "Look", "Share", "Agents", "Help")
@@ -57,15 +60,11 @@ class Commands(Group):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         if args[0] not in self.commands:
-            from spotter.types import UserError
-
             raise UserError(_no_command(args[0], list(self.commands)))
         return super().resolve_command(ctx, args)
 
 
 def _no_command(word: str, commands: list[str]) -> str:
-    from spotter.plugins import did_you_mean
-
     if re.search(r"-v\d+|:|\.ya?ml$", word):
         return f"there is no command '{word}'; did you mean `spotter train {word}`?"
     hint = did_you_mean(word, commands) or " (see spotter --help)"
@@ -128,8 +127,11 @@ def _first_sentence(command: Any) -> str:
 
 
 def _write_epilog(text: str, formatter: Any) -> None:
-    """Paragraphs that begin with \\b keep their lines; a comment that does not fit goes below."""
-    for paragraph in text.strip("\n").split("\n\n"):
+    """Examples, and what follows them. Paragraphs that begin with \\b keep their lines; a comment
+    that does not fit goes below."""
+    if not text:
+        return
+    for paragraph in f"{_NO_WRAP}\nExamples:\n{text}".strip("\n").split("\n\n"):
         formatter.write_paragraph()
         with formatter.indentation():
             if not paragraph.startswith(_NO_WRAP):

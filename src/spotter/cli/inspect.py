@@ -11,15 +11,14 @@ from spotter.cli.inspect_play import How, check_step, episodes_of, kept, refuse,
 from spotter.cli.train import Overrides
 from spotter.cli.trust import Trust, trusting
 from spotter.text.echo import echo, echo_json
-from spotter.text.words import count, number
+from spotter.text.numbers import count, number
 from spotter.types import UserError
 
 if TYPE_CHECKING:
     from spotter.episodes.advantages import Judged
     from spotter.episodes.format import Trace
 
-EXAMPLES: Final = """\b
-Examples:
+EXAMPLES: Final = """\
   spotter inspect @last                             the episode its evaluation begins with
   spotter inspect @last --sampled --seed 7          as it acts while it learns
   spotter inspect @last/@latest env.sticky=0.25  its last policy, under other settings
@@ -169,14 +168,14 @@ def _show_table(trace: "Trace", found: "Judged") -> None:
 
 
 def _row(trace: "Trace", found: "Judged", step: int, parts: int, why: str) -> list[str]:
-    from spotter.episodes.labels import action_label
+    from spotter.episodes.labels import action_label, likelihood
 
-    columns = trace.columns
+    columns, likely = trace.columns, likelihood(trace, step)
     value = [_short(columns["value"][step])] if "value" in columns else []
     return [
         str(step),
         action_label(trace, step),
-        _likelihood(trace, step),
+        "-" if likely is None else f"{likely:.2f}",
         *value,
         _short(columns["reward"][step]),
         *(_short(columns["part"][step, i]) for i in range(parts)),
@@ -197,15 +196,6 @@ def _marks(trace: "Trace", step: int) -> list[str]:
     if step == trace.meta.length - 1:
         marks.append(trace.meta.end)
     return marks
-
-
-def _likelihood(trace: "Trace", step: int) -> str:
-    """Of what was done; continuous actions have densities, which say little."""
-    if trace.meta.action_kind == "box" or "log_prob" not in trace.columns:
-        return "-"
-    import math
-
-    return f"{math.exp(float(trace.columns['log_prob'][step])):.2f}"
 
 
 def _short(value: Any) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spotter.text.words import plural
+from spotter.text.numbers import plural
 from spotter.types import UserError
 
 if TYPE_CHECKING:

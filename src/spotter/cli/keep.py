@@ -7,7 +7,8 @@ import typer
 
 from spotter.cli.runs import Selector, Selectors, is_terminal
 from spotter.text.echo import echo
-from spotter.text.words import plural
+from spotter.text.numbers import plural
+from spotter.types import UserError
 
 if TYPE_CHECKING:
     from spotter.rundir.run import Run
@@ -38,7 +39,6 @@ def note(
     """Write a note into a run; `spotter show` and `spotter digest` show it."""
     from spotter.rundir.identity import user
     from spotter.rundir.run import select
-    from spotter.types import UserError
 
     said = text.strip()
     if not 0 < len(said) <= LONGEST_NOTE:
@@ -69,7 +69,6 @@ def rm(
     """Delete runs for good, with their checkpoints and videos."""
     from spotter.rundir.registry import remove
     from spotter.rundir.run import select
-    from spotter.types import UserError
 
     runs = {run.id: run for run in map(select, selectors)}
     for run in runs.values():
@@ -94,7 +93,6 @@ def rm(
 
 def _refuse_to_delete(run: "Run") -> None:
     from spotter.rundir.run import home
-    from spotter.types import UserError
 
     if run.folder.parent.resolve() != home().resolve():
         raise UserError(f"{run.folder} is not in {home()}; only runs in there are deleted")

@@ -47,6 +47,7 @@ from spotter.cli import (
 from spotter.cli.groups import Command, Commands
 from spotter.text.echo import echo
 from spotter.text.numbers import printable
+from spotter.types import NoMatchError, UserError
 
 DONE: Final = 0
 USER_ERROR: Final = 2
@@ -57,8 +58,7 @@ _NOT_OURS: Final = (
     ("spotter.rundir.files", "StorageError"),
 )
 
-_EXAMPLES: Final = """\b
-Examples:
+_EXAMPLES: Final = """\
   spotter train CartPole-v1:ppo             train a recipe until it is solved
   spotter train Acrobot-v1 algo.lr=3e-4     change any setting by its dotted name
   spotter runs                              what was trained here, newest first
@@ -214,8 +214,6 @@ def _fail(sentence: str, code: int) -> int:
 
 def _expected(error: Exception) -> int | None:
     """The exit code of an error that is not ours; None for a bug, which deserves a traceback."""
-    from spotter.types import NoMatchError, UserError
-
     if isinstance(error, NoMatchError):
         return DONE
     if isinstance(error, UserError) or _out_of_memory(error):

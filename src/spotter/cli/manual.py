@@ -12,6 +12,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from spotter import plugins
+from spotter.plugins import did_you_mean
 from spotter.text.echo import echo
 from spotter.types import UserError
 
@@ -21,8 +23,7 @@ _COMMENT: Final = re.compile(r"^<!--.*-->\n", re.MULTILINE)
 _CHAPTERS: Final = ("alerts", "doctor")
 """What stands before an id whose chapter is in troubleshooting."""
 _DIAGNOSES: Final = "troubleshooting"
-EXAMPLES: Final = """\b
-Examples:
+EXAMPLES: Final = """\
   spotter help                       every page
   spotter help quickstart            a page
   spotter help quickstart#from-python
@@ -79,8 +80,6 @@ def find(topic: str) -> str:
     for look in (_chapter_of_id, _page, _setting, _metric, _chapter_anywhere):
         if text := look(topic):
             return text
-    from spotter.plugins import did_you_mean
-
     raise UserError(f"there is no help on '{topic}'{did_you_mean(topic, topics())}")
 
 
@@ -156,7 +155,6 @@ def _setting(topic: str) -> str:
 
 
 def _metric(topic: str) -> str:
-    from spotter import plugins
     from spotter.rundir.catalogue import catalogue
 
     spec = catalogue(plugins.names("algos")).find(topic)

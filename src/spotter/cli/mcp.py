@@ -4,12 +4,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from spotter.plugins import require
+from spotter.types import UserError
+
 if TYPE_CHECKING:
     from spotter.mcp.desk import Desk
     from spotter.mcp.server import Server
 
-EXAMPLES: Final = """\b
-Examples:
+EXAMPLES: Final = """\
   spotter mcp                               over stdin and stdout: a client starts this itself
   spotter mcp --read-only                   look, but start and change nothing
   spotter mcp --most-runs 1 --most-steps 1000000 --most-minutes 30
@@ -77,14 +79,11 @@ def run(
     ] = False,
 ) -> None:
     """Let a language model look at runs, see episodes, and start runs within limits."""
-    from spotter.plugins import require
-
     require("mcp", extra="mcp")
     from spotter.launch.ledger import Limits
     from spotter.mcp.desk import Terms
     from spotter.mcp.server import build
     from spotter.rundir.identity import home
-    from spotter.types import UserError
 
     if not http and (port is not None or host is not None):
         raise UserError("--port and --host are for --http; a client starts the server otherwise")

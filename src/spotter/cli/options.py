@@ -8,10 +8,10 @@ from spotter.plugins import did_you_mean, mistakes
 from spotter.types import UserError
 
 
-def whole(option: str, text: str) -> int:
-    """How many, at least one."""
-    if not text.isdigit() or not int(text):
-        raise UserError(f"{option} should be a whole number above 0, got '{text}'")
+def whole(option: str, text: str, least: int = 1) -> int:
+    if not text.isdecimal() or int(text) < least:
+        size = f"above {least - 1}" if least else "from 0 on"
+        raise UserError(f"{option} should be a whole number {size}, got '{text}'")
     return int(text)
 
 

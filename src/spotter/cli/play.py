@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from spotter.cli.options import whole
 from spotter.cli.trust import Trust, trusting
+from spotter.plugins import did_you_mean
 from spotter.text.echo import echo
-from spotter.text.words import number
+from spotter.text.numbers import number
+from spotter.types import UserError
 
 if TYPE_CHECKING:
     from spotter.episodes.keys import Keyboard
     from spotter.episodes.play import Game, Mode, Session
 
-EXAMPLES: Final = """\b
-Examples:
+EXAMPLES: Final = """\
   spotter play CartPole-v1                     you, at the keyboard
   spotter play @last                           watch the best policy of the newest run
   spotter play @last --mode human --record     keep your episodes beside the agent's
@@ -74,8 +76,8 @@ def run(
     Esc ends, F1 pauses. Without a window a person's keys are read from lines of standard input,
     one line per step: `left space`.
     """
-    most = None if episodes is None else _whole("--episodes", episodes, 1)
-    first = None if seed is None else _whole("--seed", seed, 0)
+    most = None if episodes is None else whole("--episodes", episodes)
+    first = None if seed is None else whole("--seed", seed, least=0)
     pace = None if fps is None else _pace(fps)
     if headless:
         _go_without_window({"--step-by-step": step_by_step, "--fps": pace})
@@ -97,8 +99,6 @@ def run(
 def _game(source: str, mode: str | None, seed: int | None, is_race: bool, trust: bool) -> "Game":
     from spotter.episodes import play
     from spotter.episodes.pilot import source_of
-    from spotter.plugins import did_you_mean
-    from spotter.types import UserError
 
     if mode is not None and mode not in _MODES:
         raise UserError(f"there is no --mode '{mode}'{did_you_mean(mode, _MODES)}")
@@ -116,8 +116,6 @@ def _game(source: str, mode: str | None, seed: int | None, is_race: bool, trust:
 
 
 def _go_without_window(given: Mapping[str, object]) -> None:
-    from spotter.types import UserError
-
     for option, value in given.items():
         if value:
             raise UserError(f"{option} is about the window; leave it or --headless out")
@@ -125,8 +123,6 @@ def _go_without_window(given: Mapping[str, object]) -> None:
 
 
 def _refuse(game: "Game", record: bool) -> None:
-    from spotter.types import UserError
-
     if record and game.sessions[0].source.run is None:
         raise UserError("--record keeps episodes with a run, and a recipe is none; play a run")
 
@@ -188,8 +184,6 @@ def _without_window(rounds: _Rounds) -> None:
 
 def _keys_ended(rounds: _Rounds) -> None:
     """Standard input is at its end: so is the episode, if one had begun."""
-    from spotter.types import UserError
-
     if rounds.game.sessions[0].actions:
         rounds.ended()
     elif not rounds.played:
@@ -201,8 +195,6 @@ def _keys_ended(rounds: _Rounds) -> None:
 
 def _lines(game: "Game") -> Iterator[frozenset[str]]:
     """Keys that are held, a line per step."""
-    from spotter.types import UserError
-
     stream: Any = sys.stdin
     if stream is None or stream.isatty():
         raise UserError(
@@ -230,17 +222,7 @@ def _known_keys(lines: Iterable[str], keyboard: "Keyboard") -> Iterator[frozense
             echo(f"no step: {names} is no key of this game; keys: {there}", err=True)
 
 
-def _whole(option: str, text: str, least: int) -> int:
-    from spotter.types import UserError
-
-    if not text.isdecimal() or int(text) < least:
-        raise UserError(f"{option} should be a whole number of at least {least}, got '{text}'")
-    return int(text)
-
-
 def _pace(text: str) -> float:
-    from spotter.types import UserError
-
     try:
         pace = float(text)
     except ValueError:

@@ -8,8 +8,7 @@ import typer
 from spotter.cli.runs import RunsAndGroups
 from spotter.text.echo import echo
 
-EXAMPLES: Final = """\b
-Examples:
+EXAMPLES: Final = """\
   spotter plot @last                              eval/score into plot.png
   spotter plot baseline wider -o fig.pdf          two groups, each with its interval
   spotter plot @last --metric train/score -o fig.svg

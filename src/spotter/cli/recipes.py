@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from spotter import plugins
 from spotter.cli import table
-from spotter.text.words import count, number
+from spotter.text.numbers import count, number
+from spotter.types import NoMatchError, UserError
 
 if TYPE_CHECKING:
     from spotter.config.catalogue import Entry
@@ -60,16 +62,12 @@ def _show_kind(kind: str, words: Sequence[str]) -> None:
     columns, rows = KINDS[kind]()
     found = [row for row in rows if all(w.lower() in " ".join(row).lower() for w in words)]
     if not found:
-        from spotter.types import NoMatchError
-
         raise NoMatchError(f"none of {len(rows)} {kind} has '{' '.join(words)}' in it")
     table.show(columns, found, wraps=columns[-1:], gives=columns[1:-1])
 
 
 def _plugins(kind: str) -> Callable[[], Listing]:
     def listing() -> Listing:
-        from spotter import plugins
-
         names = plugins.names(kind)
         return ("name", "description"), [(name, plugins.purpose(kind, name)) for name in names]
 
@@ -80,9 +78,7 @@ def _envs() -> Listing:
     """Every id Gymnasium knows, the families' own included, and every recipe's."""
     import gymnasium as gym
 
-    from spotter import plugins
     from spotter.config import recipes
-    from spotter.types import UserError
 
     for family in plugins.names("envs"):
         try:
@@ -108,7 +104,6 @@ def _defaults() -> Listing:
 
 
 def _metrics() -> Listing:
-    from spotter import plugins
     from spotter.rundir.catalogue import catalogue
 
     specs = sorted(catalogue(plugins.names("algos")), key=lambda spec: spec.key)

@@ -6,9 +6,9 @@ import typer
 
 from spotter.cli.runs import Selector, is_terminal
 from spotter.text.echo import echo
+from spotter.types import UserError
 
-EXAMPLES: Final = """\b
-Examples:
+EXAMPLES: Final = """\
   spotter review --show                  what would be sent, word for word; sends nothing
   spotter review                         asks you, then the model; the answer stays with the run
   spotter review @last --frames 8        with frames of the newest episode captured
@@ -54,8 +54,6 @@ def run(
 
 def _confirm(what: str) -> None:
     """Nothing leaves this machine unasked."""
-    from spotter.types import UserError
-
     if not is_terminal():
         raise UserError("not a terminal: add --yes to send without asking")
     if not typer.confirm(f"{what} Send it?"):

@@ -9,15 +9,15 @@ import typer
 from spotter.cli import completion, table
 from spotter.cli.options import whole
 from spotter.text.echo import echo, echo_json
-from spotter.text.words import count, duration, number, plural, speed
+from spotter.text.numbers import count, duration, interval, number, plural, speed
+from spotter.types import NoMatchError
 
 if TYPE_CHECKING:
     from spotter.rundir.judged import Judged
     from spotter.rundir.view import RunView
 
 SELECTOR: Final = "@last, @last:EnvId, @best-of:EnvId, an id or how it begins, a tag, a folder."
-EXAMPLES: Final = """\b
-Examples:
+EXAMPLES: Final = """\
   spotter runs                                  every run, newest first
   spotter runs cartpole solved=true             words and columns; all must fit
   spotter runs env=CartPole-v1 'score>400' tag=baseline
@@ -83,7 +83,6 @@ def show_all(
 
 def _nothing(words: list[str], some: bool) -> Exception:
     from spotter.rundir.run import home
-    from spotter.types import NoMatchError
 
     if some:
         return NoMatchError(f"no run in {home()} matches '{' '.join(words)}'")
@@ -190,9 +189,8 @@ def _score(found: "Judged | None") -> str:
     """With its interval; of a run without a test, the best evaluation, and that it is one."""
     if found is None:
         return ""
-    half = "" if found.half is None else f" ± {number(found.half)} (95 %)"
     episodes = f" over {plural(found.episodes, 'episode')}" if found.episodes else ""
-    return f"{number(found.mean)}{half}{episodes}{'' if found.seeds == 'test' else ' eval'}"
+    return f"{interval(found.mean, found.half)}{episodes}{'' if found.seeds == 'test' else ' eval'}"
 
 
 def _echo_origin(view: "RunView") -> None:
@@ -244,10 +242,10 @@ def _echo_checkpoints(view: "RunView") -> None:
 
 def _echo_evaluations(view: "RunView") -> None:
     for found in view.evaluations:
-        half = "" if found.interval.half is None else f" ± {number(found.interval.half)} (95 %)"
+        mean = interval(found.mean, found.interval.half)
         _line(
             found.seeds,
-            f"{number(found.mean)}{half} over {plural(found.episodes, 'episode')} "
+            f"{mean} over {plural(found.episodes, 'episode')} "
             f"at {count(found.env_steps)} env steps",
         )
 

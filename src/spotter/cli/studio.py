@@ -4,8 +4,9 @@ from typing import Annotated, Final
 
 import typer
 
-EXAMPLES: Final = """\b
-Examples:
+from spotter.plugins import require
+
+EXAMPLES: Final = """\
   spotter studio                            on this machine alone: http://127.0.0.1:7860/
   spotter studio --port 8000 --no-browser   elsewhere, and opened by hand
   spotter studio --host 0.0.0.0             for other machines: prints an address with a token
@@ -32,8 +33,6 @@ def run(
     ] = False,
 ) -> None:
     """Runs in the browser: watch them live, start and stop them, look inside, play."""
-    from spotter.plugins import require
-
     require("nicegui", extra="studio")
     from spotter.studio.server import serve
 

@@ -1,9 +1,8 @@
 """`spotter train`: one run, and a verdict in one line."""
 
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -12,16 +11,14 @@ from spotter.cli.options import whole
 from spotter.cli.trust import Trust, trusting
 from spotter.system.interrupts import EXIT_CODES, Interrupted, exit_at_once
 from spotter.text.echo import echo
-from spotter.text.words import count, duration, number, plural
+from spotter.text.numbers import count, duration, number, plural, score
 from spotter.types import UserError
 
 if TYPE_CHECKING:
-    from spotter.config import RunConfig
-    from spotter.rundir.run import Run
-    from spotter.training.resume import Origin
+    from spotter.sweeps.plan import Plan
+    from spotter.training.run import Result
 
-EXAMPLES: Final = """\b
-Examples:
+EXAMPLES: Final = """\
   spotter train CartPole-v1:ppo
   spotter train CartPole-v1 --algo a2c --seed 7
   spotter train CartPole-v1:ppo 'algo.clip={start: 0.2, end: 0.05}'
@@ -34,22 +31,13 @@ Examples:
   spotter train LunarLander-v3:ppo --from @best-of:LunarLander-v3
 """
 
-Address = Annotated[
-    str,
-    typer.Argument(
-        metavar="ADDRESS",
-        help="EnvId:variant, EnvId, EnvId:defaults (no recipe), file.yaml:variant, package:EnvId.",
-        autocompletion=completion.addresses,
-    ),
-]
-OptionalAddress = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="ADDRESS",
-        help="EnvId:variant, EnvId, EnvId:defaults (no recipe), file.yaml:variant, package:EnvId.",
-        autocompletion=completion.addresses,
-    ),
-]
+_ADDRESS: Final = typer.Argument(
+    metavar="ADDRESS",
+    help="EnvId:variant, EnvId, EnvId:defaults (no recipe), file.yaml:variant, package:EnvId.",
+    autocompletion=completion.addresses,
+)
+Address = Annotated[str, _ADDRESS]
+OptionalAddress = Annotated[str | None, _ADDRESS]
 Overrides = Annotated[
     list[str] | None,
     typer.Argument(
@@ -107,25 +95,6 @@ Verify = Annotated[
 ]
 
 
-class Outcome(Protocol):
-    """What a verdict needs to know of a `Result`."""
-
-    @property
-    def reason(self) -> str: ...
-    @property
-    def score(self) -> float | None: ...
-    @property
-    def episodes(self) -> int: ...
-    @property
-    def threshold(self) -> float | None: ...
-    @property
-    def solved(self) -> bool: ...
-    @property
-    def env_steps(self) -> int: ...
-    @property
-    def seconds(self) -> float: ...
-
-
 def run(
     address: OptionalAddress = None,
     overrides: Overrides = None,
@@ -177,24 +146,14 @@ def run(
         elif not verify:
             _train(plan, quiet, no_save, require_solved)
     if seeds is not None and address is not None:
-        words = [address, *settings, *(["--algo", algo] if algo else []), *_start_words(plan)]
+        from spotter.sweeps.train_group import GroupPlan, train
+
+        start = plan.fork.words() if plan.fork else []
+        words = [address, *settings, *(["--algo", algo] if algo else []), *start]
         many = 1 if jobs is None else whole("--jobs", jobs)
-        _train_group(plan, words, seeds, many, group, why, quiet, require_solved)
+        train(GroupPlan(plan, words, seeds, many, group, why), quiet, require_solved)
     elif verify:
         _verify(plan)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is about to be trained."""
-
-    address: str
-    config: "RunConfig"
-    new_run: "Callable[[], Run]"
-    origin: "Origin | None" = None
-    written: frozenset[str] = frozenset()
-    """Settings given for this very run."""
-    notes: tuple[str, ...] = ()
 
 
 def _fresh(
@@ -204,8 +163,8 @@ def _fresh(
     source: str | None,
     fresh_optimizer: bool,
     why: str,
-    group: str = "",
-) -> Plan:
+    group: str,
+) -> "Plan":
     from spotter.config import resolve
 
     if fresh_optimizer and source is None:
@@ -213,36 +172,26 @@ def _fresh(
     resolved = resolve(address, overrides, algo)
 
     from spotter.rundir.group import check_name
-    from spotter.rundir.run import Run
+    from spotter.sweeps.plan import Plan
     from spotter.training.resume import fork
 
     if group:
         check_name(group)
     origin = fork(source, fresh_optimizer) if source else None
-
-    def new_run() -> Run:
-        parent = origin.parent() if origin else None
-        return Run.create(
-            resolved.config, resolved.address, sys.argv, parent=parent, why=why, group=group
-        )
-
-    return Plan(
-        resolved.address, resolved.config, new_run, origin, resolved.written, resolved.notes
-    )
+    return Plan.of_new(resolved, origin, why, group)
 
 
-def _resumed(selector: str, overrides: list[str], why: str) -> Plan:
+def _resumed(selector: str, overrides: list[str], why: str) -> "Plan":
     for text in overrides:
         if "=" not in text:
             raise UserError(f"--resume continues a run and takes no address, but got '{text}'")
 
     from spotter.rundir.group import refuse_group
+    from spotter.sweeps.plan import Plan
     from spotter.training.resume import resume
 
     refuse_group(selector)
-    origin = resume(selector, overrides)
-    address = origin.saved.run.info()["address"]
-    return Plan(address, origin.config, lambda: origin.take_up(sys.argv, why), origin)
+    return Plan.of_resumed(resume(selector, overrides), why)
 
 
 def _refuse_trust(trust: bool) -> None:
@@ -264,31 +213,7 @@ def _refuse_with_seeds(settings: list[str], given: Mapping[str, object]) -> None
             raise UserError(f"{option} does not go with --seeds, which trains several runs")
 
 
-def _start_words(plan: Plan) -> list[str]:
-    from spotter.training.resume import Fork
-
-    return plan.origin.words() if isinstance(plan.origin, Fork) else []
-
-
-def _train_group(
-    plan: Plan,
-    words: list[str],
-    seeds: str,
-    jobs: int,
-    group: str,
-    why: str,
-    quiet: bool,
-    require_solved: bool,
-) -> None:
-    from spotter.sweeps.train_group import GroupPlan, train
-    from spotter.training.resume import Fork
-
-    start = plan.origin.parent() if isinstance(plan.origin, Fork) else None
-    of_all = GroupPlan(plan.address, plan.config, words, seeds, jobs, group, start, why)
-    train(of_all, quiet, require_solved)
-
-
-def _check_solvable(plan: Plan, verify: bool) -> None:
+def _check_solvable(plan: "Plan", verify: bool) -> None:
     if verify:
         raise UserError("--require-solved does not go with --verify, which trains nothing")
 
@@ -301,14 +226,9 @@ def _check_solvable(plan: Plan, verify: bool) -> None:
         )
 
 
-def _train(plan: Plan, quiet: bool, no_save: bool, require_solved: bool) -> None:
-    from spotter.sinks.console import Console
-    from spotter.training.run import train
-
-    sinks = () if quiet else (Console(),)
+def _train(plan: "Plan", quiet: bool, no_save: bool, require_solved: bool) -> None:
     try:
-        made = None if no_save else plan.new_run
-        result = train(plan.config, sinks, made, plan.origin, plan.written, plan.notes)
+        result = plan.train(quiet, save=not no_save)
     except Interrupted as stop:
         print(f"spotter: {stop.request}", file=sys.stderr)
         sys.exit(EXIT_CODES[stop.request])
@@ -322,7 +242,7 @@ def _train(plan: Plan, quiet: bool, no_save: bool, require_solved: bool) -> None
         sys.exit(1)
 
 
-def _verify(plan: Plan) -> None:
+def _verify(plan: "Plan") -> None:
     from spotter.training.verify import verify
 
     proof = verify(plan.config, plan.origin)
@@ -340,22 +260,17 @@ def _with_seed(overrides: list[str], seed: str | None) -> list[str]:
     return [*overrides, f"seed={seed}"]
 
 
-def verdict(address: str, result: Outcome) -> str:
+def verdict(address: str, result: "Result") -> str:
     """How it ended: solved or not, by which score, at what cost."""
     cost = f"{count(result.env_steps)} env steps, {duration(result.seconds)}"
     if result.score is None:
         return f"{address} {result.reason} after {cost}, before it was scored"
-    score = f"score {_one_decimal(result.score)}"
+    reached = f"score {score(result.score)}"
     if result.threshold is None:
-        judged = f"finished: {score}"
+        judged = f"finished: {reached}"
     elif result.solved:
-        judged = f"solved: {score} ≥ {number(result.threshold)}"
+        judged = f"solved: {reached} ≥ {number(result.threshold)}"
     else:
-        judged = f"not solved: {score} < {number(result.threshold)}"
+        judged = f"not solved: {reached} < {number(result.threshold)}"
     episodes = plural(result.episodes, "held-out episode")
     return f"{address} {judged} over {episodes}, {cost} (stopped: {result.reason})"
-
-
-def _one_decimal(score: float) -> str:
-    """Small scores, such as success rates, need more than one."""
-    return f"{score:.1f}" if abs(score) >= 10 else f"{score:.3f}"

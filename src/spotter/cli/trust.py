@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from spotter.types import UserError
+
 Trust = Annotated[
     bool,
     typer.Option("--trust", help="Import and open what a run from elsewhere names."),
@@ -16,7 +18,6 @@ Trust = Annotated[
 def trusting(trust: bool) -> Iterator[None]:
     """A refusal inside says how to allow it."""
     from spotter.rundir import trust as foreign
-    from spotter.types import UserError
 
     try:
         with foreign.trusting(trust):

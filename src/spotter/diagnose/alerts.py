@@ -53,31 +53,22 @@ class AlertCount:
     last_env_steps: int
 
 
+@dataclass(slots=True)
 class _Watch:
     """One rule at work: how long it has been so, whether it speaks, how often it did."""
 
-    __slots__ = (
-        "active",
-        "bad",
-        "fine",
-        "first",
-        "id",
-        "last",
-        "last_env_steps",
-        "level",
-        "rule",
-        "since",
-        "updates",
-    )
-
-    def __init__(self, id: str, level: Level, rule: Online) -> None:
-        self.id, self.level, self.rule = id, level, rule
-        self.bad = self.fine = 0
-        self.since: float | None = None
-        """Elapsed seconds when it began to be bad."""
-        self.active = False
-        self.last: Alert | None = None
-        self.updates = self.first = self.last_env_steps = 0
+    id: str
+    level: Level
+    rule: Online
+    bad: int = 0
+    fine: int = 0
+    since: float | None = None
+    """Elapsed seconds when it began to be bad."""
+    active: bool = False
+    last: Alert | None = None
+    updates: int = 0
+    first: int = 0
+    last_env_steps: int = 0
 
     def judge(self, evidence: Evidence) -> None:
         rule = self.rule

@@ -77,11 +77,6 @@ class Facts:
         for i, count in enumerate(choices):
             yield Component(f"/{i}" if len(choices) > 1 else "", count)
 
-    @property
-    def score_span(self) -> float | None:
-        """How far scores can be apart."""
-        return None if self.score_range is None else self.score_range[1] - self.score_range[0]
-
 
 def starts_uniform(facts: Facts) -> bool:
     """Whether the first policy should be uniform over its choices, or centred in its bounds."""

@@ -10,21 +10,18 @@ from typing import Any
 import numpy as np
 
 from spotter.episodes.capture import capture
-from spotter.episodes.format import Trace, load, place, save
-from spotter.rundir.run import Run
+from spotter.episodes.format import Trace, load, run_of
 from spotter.types import UserError
 
 
 def branch(folder: str, step: int, action: object = None, **how: Any) -> Trace:
     """The episode in `folder` up to `step`, then `action` if given; `how` goes to `capture`."""
     before = load(Path(folder))
+    before.check_step(step)
     meta = before.meta
-    if not 0 <= step < meta.length:
-        raise UserError(f"step {step} is not in this episode; it has 0 to {meta.length - 1}")
     reported = list(before.columns["action"][:step])
     if action is not None:
         reported.append(action)
-    run = _run(folder)
     settings = {
         "seed": meta.seed,
         "mode": "sampled" if meta.mode == "sampled" else "greedy",
@@ -33,19 +30,9 @@ def branch(folder: str, step: int, action: object = None, **how: Any) -> Trace:
         **how,
     }
     which = f"/step={meta.step}" if meta.checkpoint else ""
-    after = capture(f"{run.folder}{which}", first_actions=reported, **settings)
+    after = capture(f"{run_of(Path(folder)).folder}{which}", first_actions=reported, **settings)
     _check_repeats(before, after, step)
     return after
-
-
-def branch_to_disk(folder: str, step: int, action: Any = None, **how: object) -> str:
-    """`branch`, saved into the run beside its origin; returns the folder."""
-    trace = branch(folder, step, action, **how)
-    return str(save(trace, place(_run(folder), trace.meta)))
-
-
-def _run(folder: str) -> Run:
-    return Run(Path(folder).resolve().parents[1])
 
 
 def _check_repeats(before: Trace, after: Trace, step: int) -> None:

@@ -33,7 +33,7 @@ from spotter.training import checkpoint
 from spotter.training.evaluate import check_fits
 from spotter.types import ActionSpec, Obs, Progress, Spaces, UserError
 from spotter.versions import versions
-from spotter.video.replay import no_window
+from spotter.video.picture import no_window
 
 MOST_STEPS: Final = 10_000
 _LARGEST_SEED: Final = 2**31 - 1

@@ -7,7 +7,6 @@ of any length takes the memory of a few images.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -21,16 +20,16 @@ from spotter.envs.fingerprint import unlike_actions
 from spotter.episodes import film_plan as plan
 from spotter.episodes.film_cards import Captions, Card, Screen
 from spotter.episodes.film_plan import Part, Stage
-from spotter.episodes.film_play import Episode, Watcher, play, policy_of, replay
+from spotter.episodes.film_play import Episode, play, policy_of, replay
 from spotter.pages.report import reproduce
 from spotter.rundir.files import write_json
 from spotter.rundir.run import Run, select
 from spotter.training import checkpoint
 from spotter.types import UserError
-from spotter.video import CannotRender
 from spotter.video.encoder import FORMATS, Encoder
 from spotter.video.overlay import Image
-from spotter.video.replay import fps_of, no_window, picture_of, rendering_copy
+from spotter.video.picture import NoPicture, fps_of, image_of, rendered
+from spotter.video.replay import Frame, Watcher, watched
 from spotter.video.shelf import FOLDER
 
 SIZES: Final = ("1280x720", "1080x1920", "1080x1080")
@@ -106,8 +105,8 @@ def make_film(
     )
     try:
         made = _film(order)
-    except CannotRender as error:
-        raise UserError(str(error)) from error
+    except NoPicture as error:
+        raise UserError(f"{config.env.id} cannot be filmed: {error}") from error
     if not out:
         write_json(path.with_suffix(".json"), _about(made))
     return made
@@ -216,22 +215,16 @@ class _Order:
 
 
 def _film(order: _Order) -> Made:
-    with no_window():
-        instance = rendering_copy(order.config.env)
-        try:
-            watcher = Watcher(instance.meter.env)
-            instance.meter.env = watcher
-            instance.env.reset(seed=order.seed)
-            goal, until = threshold(order.config.env), order.chosen[-1].env_steps
-            curve = plan.curve(order.run, goal, until)
-            screen = Screen(order.size, curve, picture_of(watcher.env))
-            episodes = [_played(order, stage) for stage in order.chosen]
-            with Encoder(order.path, Fraction(order.fps)) as encoder:
-                reel = _Reel(encoder, screen, order.fps, order.pace)
-                title, shots, end = _cut(order, reel, instance, watcher, episodes)
-        finally:
-            with suppress(Exception):  # the film is made, or the reason why not is on its way
-                instance.close()
+    with rendered(order.config.env) as instance:
+        watcher = watched(instance)
+        instance.env.reset(seed=order.seed)
+        goal, until = threshold(order.config.env), order.chosen[-1].env_steps
+        curve = plan.curve(order.run, goal, until)
+        screen = Screen(order.size, curve, image_of(watcher.env))
+        episodes = [_played(order, stage) for stage in order.chosen]
+        with Encoder(order.path, Fraction(order.fps)) as encoder:
+            reel = _Reel(encoder, screen, order.fps, order.pace)
+            title, shots, end = _cut(order, reel, instance, watcher, episodes)
     seconds = encoder.frames / order.fps
     return Made(
         order.path, seconds, encoder.frames, order.fps, order.size, order.seed, title, shots, end
@@ -255,7 +248,7 @@ def _cut(
 ) -> tuple[Card, tuple[Shot, ...], Card]:
     """Title, every episode, end."""
     info, count = order.run.info(), len(episodes)
-    fps = float(fps_of(instance.env.metadata.get("render_fps")))
+    fps = float(fps_of(instance.env))
     shortest = order.pace * plan.SHORTEST_S
     share = plan.shares([max(shortest, episode.pictures / fps) for episode in episodes], order.room)
     heading = order.title or f"{info['env']} · {info['algo']}"
@@ -305,18 +298,18 @@ class _Reel:
         stage: Stage,
         part: Part,
         times: Counter[int],
-        seen: Iterator[tuple[int, Image, float]],
+        seen: Iterator[Frame],
     ) -> None:
         """An episode, each image so many times, and the last one a little longer."""
         self._screen.begin(captions, stage.env_steps)
         image, first = None, 0
-        for index, picture, score in seen:
+        for frame in seen:
             is_first = image is None
-            image = self._screen.frame(picture, score)
+            image = self._screen.frame(frame.picture, frame.score)
             if is_first:
                 self._fade_to(image, float(stage.env_steps))
                 first = self._encoder.frames
-            for _ in range(times[index]):
+            for _ in range(times[frame.index]):
                 self._encoder.add(image)
         assert image is not None, "a replay gives images or raises"
         shown = max(self._pace * plan.SHORTEST_S, part.seconds)

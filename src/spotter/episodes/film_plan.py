@@ -13,6 +13,7 @@ import numpy as np
 
 from spotter.episodes.film_cards import Captions, Card, Curve, points
 from spotter.rundir import checkpoints
+from spotter.rundir.checkpoints import Checkpoint
 from spotter.rundir.files import json_or_empty
 from spotter.rundir.history import History
 from spotter.rundir.run import Run
@@ -85,25 +86,21 @@ def stages(run: Run) -> list[Stage]:
     end = [one for one in found if "best" in one.roles] or found[-1:]
     if not end:
         raise UserError(f"run {run.id} has no checkpoint yet; there is nothing to film")
-    shown = [
-        _stage(run, one.name, one.env_steps) for one in found if one.env_steps <= end[0].env_steps
-    ]
+    shown = [_stage(run, one) for one in found if one.env_steps <= end[0].env_steps]
     if run.info()["parent"]:
         return shown  # it began with weights of another run
     scores = History(run.metrics_path).refresh().column("train/score")[:1].tolist()
     return [Stage(0, "", training_score=finite(scores[0] if scores else None)), *shown]
 
 
-def _stage(run: Run, name: str, env_steps: int) -> Stage:
-    folder = run.folder / "checkpoints" / name
-    scores, row = json_or_empty(folder / "score.json"), json_or_empty(folder / "metrics.json")
-    both = {scores["seeds"]: scores} if "seeds" in scores else scores
-    certificate = both.get("eval") or both.get("test") or {}
+def _stage(run: Run, one: Checkpoint) -> Stage:
+    row = json_or_empty(run.folder / "checkpoints" / one.name / "metrics.json")
+    score = one.certificates.get("eval") or one.certificates.get("test")
     return Stage(
-        env_steps,
-        name,
-        finite(certificate.get("score")),
-        len(certificate.get("scores", ())),
+        one.env_steps,
+        one.name,
+        finite(score.mean) if score else None,
+        score.episodes if score else 0,
         finite(row.get("train/score")),
         finite(row.get("time/elapsed_s")),
     )

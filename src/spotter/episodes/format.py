@@ -195,6 +195,11 @@ class Trace:
     columns: Mapping[str, Array]
     frames: Frames = field(default_factory=Frames)
 
+    def check_step(self, step: int) -> None:
+        if not 0 <= step < self.meta.length:
+            last = self.meta.length - 1
+            raise UserError(f"step {step} is not in this episode; it has 0 to {last}")
+
     @property
     def observations(self) -> dict[str, Array]:
         """What the network saw, by leaf, [T, …]."""
@@ -211,6 +216,11 @@ class Trace:
 def place(run: Run, meta: Meta) -> Path:
     """Where a trace belongs in a run; `save` adds a number if there is one already."""
     return run.folder / FOLDER / f"{meta.step:09d}-seed{meta.seed}-{meta.mode}"
+
+
+def run_of(folder: Path) -> Run:
+    """The run that holds a trace."""
+    return Run(folder.resolve().parents[1])
 
 
 def save(trace: Trace, folder: Path) -> Path:

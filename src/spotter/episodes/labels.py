@@ -1,5 +1,8 @@
 """What the actions of an episode are called, and their units. No torch here."""
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 
 from spotter.envs.scale import Scale
@@ -45,20 +48,20 @@ def label(meta: Meta, action: Array) -> str:
     return ", ".join(f"{names[i]} {v}" if named else str(v) for i, v in enumerate(values))
 
 
+def likelihood(trace: Trace, step: int) -> float | None:
+    """Of what was done; None for continuous actions, whose densities say little."""
+    if trace.meta.action_kind == "box" or "log_prob" not in trace.columns:
+        return None
+    return math.exp(float(trace.columns["log_prob"][step]))
+
+
 def choices(meta: Meta) -> tuple[str, ...]:
     """Names of the columns of `probability` and `mask`."""
-    names, nvec = meta.action_names, meta.nvec
-    if meta.action_kind != "multi_discrete":
-        return names
+    is_one = meta.action_kind != "multi_discrete"
+    return meta.action_names if is_one else of_parts(meta.action_names, meta.nvec)
+
+
+def of_parts(names: Sequence[str], nvec: Sequence[int]) -> tuple[str, ...]:
+    """Every choice of an action of several parts."""
     parts = names if len(names) == len(nvec) else tuple(str(i) for i in range(len(nvec)))
     return tuple(f"{part} {i}" for part, n in zip(parts, nvec, strict=True) for i in range(n))
-
-
-def stack_labels(trace: Trace, path: str, step: int) -> list[tuple[int | None, str]]:
-    """For each frame of a stacked leaf, oldest first: its step and what was done there.
-
-    (None, "") for what fills the stack before the episode began.
-    """
-    depth = trace.meta.stacks.get(path, 1)
-    moments = range(step - depth + 1, step + 1)
-    return [(t, action_label(trace, t)) if t >= 0 else (None, "") for t in moments]

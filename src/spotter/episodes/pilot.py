@@ -93,9 +93,8 @@ class Opening:
 def opening_of(folder: str, step: int) -> Opening:
     """The episode in `folder` up to a step, in the settings it was played with."""
     trace = traces.load(Path(folder))
-    meta, run = trace.meta, Run(Path(folder).resolve().parents[1])
-    if not 0 <= step < meta.length:
-        raise UserError(f"step {step} is not in this episode; it has 0 to {meta.length - 1}")
+    trace.check_step(step)
+    meta, run = trace.meta, traces.run_of(Path(folder))
     found = checkpoint.find_in(run, f"step={meta.step}") if meta.checkpoint else None
     config = run.config()
     if meta.changes:

@@ -13,19 +13,20 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 import numpy as np
-from gymnasium import spaces as gs
 
 from spotter.envs.meter import GAME_GOES_ON
-from spotter.envs.naming import action_names, chord
 from spotter.envs.spaces import encode_mask
 from spotter.episodes.between import watch
 from spotter.episodes.keys import keyboard
+from spotter.episodes.labels import of_parts
+from spotter.episodes.pictures import Screen
 from spotter.episodes.pilot import Opening, Source, Thought, find_pilot, opening_of, source_of
-from spotter.episodes.screen import Image, build, picture
 from spotter.policy.actor import PolicyState
 from spotter.rundir.run import Run
 from spotter.types import ActionSpec, Array, Obs, UserError
-from spotter.video.replay import fps_of
+from spotter.video.actions import label, names_of
+from spotter.video.overlay import Image
+from spotter.video.picture import fps_of, perhaps_rendering
 
 Mode = Literal["human", "agent", "untrained"]
 MODES: Final[tuple[Mode, ...]] = ("human", "agent", "untrained")
@@ -90,23 +91,22 @@ class Session:
         self.greedy = config.eval.deterministic if greedy is None else greedy
         if mode == "agent" and self.source.step is None:
             raise UserError(f"no agent can play: {self.source.why_no_agent}")
-        self._copy, self.cannot_draw = build(config.env)
-        self._frames = watch(self._copy, config.env) if smooth and not self.cannot_draw else []
+        self._copy, dark = perhaps_rendering(config.env)
+        self._screen = Screen(self._copy.env, dark)
+        self._frames = watch(self._copy, config.env) if smooth and not dark else []
         self.spec: ActionSpec = self._copy.spaces.action
         try:
             fresh = self._copy.spaces if mode == "untrained" else None
             self._pilot = find_pilot(self.source, self.seed, self.greedy, fresh)
-            bare = self._copy.meter.action_space
-            first = int(bare.start) if isinstance(bare, gs.Discrete) else 0
-            self.action_names = action_names(config.env, first)
-            space = self._copy.env.action_space
+            self.action_names = names_of(config.env, self._copy)
+            bare, space = self._copy.meter.action_space, self._copy.env.action_space
             self.keyboard = keyboard(config.env, bare, space, self.spec, keys)
         except BaseException:
             self.close()
             raise
         self.waits = mode == "human" and self._stands_still()
         """Whether nothing happens until a person presses something."""
-        self.fps = float(fps_of(self._copy.env.metadata.get("render_fps")))
+        self.fps = float(fps_of(self._copy.env))
         self.shot: Shot | None = None
         self.actions: list[Array] = []
         """Of the present episode, as they stand in buffers."""
@@ -115,6 +115,12 @@ class Session:
         self._mask: Array | None = None
         self._initial_state = self._pilot.initial_state if self._pilot else ()
         self._state: PolicyState = self._initial_state
+
+    @property
+    def cannot_draw(self) -> str:
+        """Why there are no images; empty where there are."""
+        problem = self._screen.problem
+        return f"{self.source.config.env.id} cannot be drawn: {problem}" if problem else ""
 
     @property
     def episode_seed(self) -> int:
@@ -134,12 +140,7 @@ class Session:
         """Names of what `Shot.probabilities` holds."""
         names, spec = self.action_names, self.spec
         if spec.kind == "multi_discrete":
-            named = (
-                names if len(names) == len(spec.nvec) else [str(i) for i in range(len(spec.nvec))]
-            )
-            return tuple(
-                f"{name} {i}" for name, n in zip(named, spec.nvec, strict=True) for i in range(n)
-            )
+            return of_parts(names, spec.nvec)
         fits = len(names) == spec.mask_size
         return names if fits else tuple(str(index) for index in range(spec.mask_size))
 
@@ -181,7 +182,7 @@ class Session:
         self.shot = replace(
             self._shoot(obs, info),
             action=action,
-            action_name=self._name(action),
+            action_name=label(self._copy, self.action_names, action),
             probabilities=thought.probabilities if thought else (),
             mask=() if mask is None else tuple(mask.tolist()),
             value=thought.value if thought else None,
@@ -238,10 +239,7 @@ class Session:
         seen = self._seen(obs)
         is_masked = self._copy.use_mask and "action_mask" in info
         self._mask = encode_mask(info["action_mask"]) if is_masked else None
-        frame = None
-        if not self.cannot_draw:
-            frame, self.cannot_draw = picture(self._copy)
-        score = self._copy.meter.score
+        frame, score = self._screen.image(), self._copy.meter.score
         return Shot(
             frame, seen, None, "", (), (), None, 0.0, score, self._episode, len(self.actions), ""
         )
@@ -251,17 +249,6 @@ class Session:
         seen: Obs = {path: np.zeros((1, *leaf.shape), dtype=leaf.dtype) for path, leaf in leaves}
         self._copy.obs_codec.write(obs, seen, 0)
         return seen
-
-    def _name(self, action: Array) -> str:
-        spec, names = self.spec, self.action_names
-        if spec.kind == "discrete":
-            fits = len(names) == spec.nvec[0]
-            return names[int(action)] if fits else str(self._copy.decode(action))
-        if spec.kind == "box":
-            values = np.ravel(self._copy.decode(action)).tolist()
-            labels = [f"{n} " for n in names] if len(names) == len(values) else [""] * len(values)
-            return "  ".join(f"{name}{v:+.2f}" for name, v in zip(labels, values, strict=True))
-        return chord([int(choice) for choice in action], names)
 
     # --- keeping ---------------------------------------------------------------------------------
 

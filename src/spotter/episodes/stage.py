@@ -4,14 +4,12 @@ Beside the policy's observations, a stage keeps the game's own reward of each st
 reported, and the image on its screen. No torch here.
 """
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Discrete
 
 from spotter.config import EnvConfig, RunConfig
 from spotter.envs.backends.local import LocalVector
@@ -19,10 +17,10 @@ from spotter.envs.backends.slices import Buffers, EnvInstance
 from spotter.envs.base import Env
 from spotter.envs.make import EnvBuilder
 from spotter.envs.meter import GAME_GOES_ON
-from spotter.envs.naming import action_names
 from spotter.episodes.pictures import Screen
 from spotter.types import Array, Episode, Leaf
-from spotter.video.replay import fps_of
+from spotter.video.actions import names_of
+from spotter.video.picture import fps_of, perhaps_rendering
 
 _NUMBERS: Final = (int, float, np.integer, np.floating, np.bool_)
 
@@ -45,7 +43,6 @@ class Stage:
     def __init__(self, config: RunConfig, pictures: bool = True) -> None:
         self.config = config
         self.wants_pictures = pictures
-        self._why_dark = ""
         self.vector = LocalVector(self._build, 1)
 
     @property
@@ -68,33 +65,20 @@ class Stage:
     @property
     def problem(self) -> str:
         """Why there are no images though they were wanted; empty where there are."""
-        return (self._why_dark or self._witness.screen.problem) if self.wants_pictures else ""
+        return self._witness.screen.problem if self.wants_pictures else ""
 
     def _build(self) -> EnvInstance:
-        instance = self._lit() if self.wants_pictures else None
-        if instance is None:
-            recipe = EnvBuilder(self.config.env, self.config.reward.signals, training=False)
-            instance = recipe.build()
+        env, signals, dark = self.config.env, self.config.reward.signals, "none are wanted"
+        if self.wants_pictures:
+            instance, dark = perhaps_rendering(env, signals)
+        else:
+            instance = EnvBuilder(env, signals, training=False).build()
         self._ledger = _Ledger(instance.meter.env)
         instance.meter.env = self._ledger  # below frame skip: every raw step is counted
-        self._witness = _Witness(instance.env, Screen(instance.env))
+        self._witness = _Witness(instance.env, Screen(instance.env, dark))
         instance.env = self._witness
         self.instance = instance
         return instance
-
-    def _lit(self) -> EnvInstance | None:
-        """An env that renders, if there can be one."""
-        recipe = EnvBuilder(
-            self.config.env, self.config.reward.signals, training=False, render=True
-        )
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about the render mode: `problem` says it
-                return recipe.build()
-        except Exception as error:  # a constructor may fail in any way; dark ones say their own
-            words = " ".join(str(error).split())
-            self._why_dark = "it knows no render_mode" if "render_mode" in words else words
-            return None
 
     def __enter__(self) -> "Stage":
         return self
@@ -161,9 +145,8 @@ def names(stage: Stage, known: Mapping[str, Any] | None = None) -> tuple[str, ..
     """
     spec, instance = stage.vector.spaces.action, stage.instance
     count = spec.nvec[0] if spec.kind == "discrete" else int(np.prod(spec.shape))
-    bare = instance.meter.action_space
     try:
-        found = action_names(stage.config.env, int(bare.start) if isinstance(bare, Discrete) else 0)
+        found = names_of(stage.config.env, instance)
     except Exception:  # a family may need what is not installed; names are a courtesy
         found = tuple(map(str, (known or {}).get("actions") or ()))
     if len(found) == count:
@@ -189,4 +172,4 @@ def stacks(env: EnvConfig, leaves: Mapping[str, Leaf]) -> dict[str, int]:
 
 def fps(env: Env) -> int:
     """Decisions per second of a game at its own pace."""
-    return max(1, round(fps_of(env.metadata.get("render_fps"))))
+    return max(1, round(fps_of(env)))

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from spotter.episodes.format import Meta, Trace, load
-from spotter.types import Array, UserError
+from spotter.episodes.format import Meta, Trace, load, run_of
+from spotter.types import UserError
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Bytes = npt.NDArray[np.uint8]
 Target = Literal["action", "value"]
 """What saliency is about: why this was done, or why it seemed worth so much."""
-TARGETS: Final = ("action", "value")
+TARGETS: Final[tuple[Target, ...]] = ("action", "value")
 
 
 @dataclass(frozen=True)
@@ -42,20 +42,20 @@ class Seen:
     filters: Mapping[str, Bytes]
     """Of the first convolution of each image, [filters, channels, height, width]; grey is 0."""
     layers: tuple[Layer, ...]
-    saliency: Mapping[str, Bytes]
-    """By image, [channels, height, width]: how much each pixel mattered."""
+    saliency: Mapping[Target, Mapping[str, Bytes]]
+    """By target and image, [channels, height, width]: how much each pixel mattered."""
 
 
-def look(folder: str | Path, step: int, target: Target = "action") -> Seen:
+def look(folder: str | Path, step: int) -> Seen:
     """All there is to see at a step of a saved trace, by the policy that played it."""
     trace = load(Path(folder))
-    if not 0 <= step < trace.meta.length:
-        raise UserError(f"step {step} is not in this episode; it has 0 to {trace.meta.length - 1}")
+    trace.check_step(step)
     policy = policy_of(Path(folder), trace.meta)
+    targets = TARGETS if trace.meta.baseline == "value" else TARGETS[:1]
     return Seen(
         filters=filters(policy),
         layers=tuple(activations(policy, trace, step)),
-        saliency=saliency(policy, trace, step, target),
+        saliency={target: saliency(policy, trace, step, target) for target in targets},
     )
 
 
@@ -63,17 +63,16 @@ def policy_of(folder: Path, meta: Meta) -> "Policy":
     """Who played the trace in a folder."""
     from spotter.config import from_older, validate
     from spotter.episodes.capture import fresh
-    from spotter.rundir.run import Run
     from spotter.training import checkpoint
 
-    run = folder.resolve().parents[1]
+    run = run_of(folder)
     if meta.mode == "human":
         raise UserError("a person played this episode, and people's filters cannot be shown")
     if meta.mode == "untrained":
-        Run(run).check_trust(meta.settings)
-        latest = checkpoint.read(checkpoint.find(str(run)))
+        run.check_trust(meta.settings)
+        latest = checkpoint.read(checkpoint.find(str(run.folder)))
         return fresh(validate(from_older(meta.settings)), latest.spaces)
-    return checkpoint.load(f"{run}/step={meta.step}")
+    return checkpoint.load(f"{run.folder}/step={meta.step}")
 
 
 def filters(policy: "Policy") -> dict[str, Bytes]:

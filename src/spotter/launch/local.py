@@ -207,7 +207,7 @@ class Launcher:
         folder = self.runs / FOLDER
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for old in sorted(folder.glob("*.log"), key=_age)[:-_KEPT]:
+            for old in sorted(folder.glob("*.log"), key=changed_at)[:-_KEPT]:
                 with suppress(OSError):
                     old.unlink()
             self._sweep()
@@ -253,7 +253,8 @@ def tail(path: Path, most_bytes: int = _TAIL_BYTES) -> str:
     return data.decode("utf-8", errors="replace").replace("\r\n", "\n")
 
 
-def _age(path: Path) -> float:
+def changed_at(path: Path) -> float:
+    """Seconds since 1970; 0 where there is no such file, or no more."""
     try:
         return path.stat().st_mtime
     except OSError:

@@ -8,13 +8,15 @@ and why.
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
+from spotter.launch import forms
 from spotter.launch.ledger import Entry, LaunchRequest
 from spotter.launch.local import Launch
 from spotter.mcp import safe
@@ -200,10 +202,8 @@ class Act:
         return Answer({"run": chosen.id, "tags": identity.tags(chosen.folder)})
 
     def _again(self, parent: Run, overrides: list[str]) -> tuple[str, list[str]]:
-        from spotter.launch.forms import again
-
         safe.check_run(parent, self.desk.terms.trust, str(parent.info()["address"]))
-        address, own = again(parent)
+        address, own = forms.again(parent)
         # its own minutes were counted from its own start
         return address, [*(o for o in own if not o.startswith("budget.minutes")), *overrides]
 
@@ -222,20 +222,18 @@ class Act:
             self.desk.ledger.failed(entry.id, str(error))
             raise
         self.desk.ledger.started(entry.id, started.process.pid)
-        done = threading.Event()
-        found = _Found()
-        watcher = threading.Thread(
-            target=self._await, args=(entry, started, reason, asked, found, done), daemon=True
-        )
-        watcher.start()
-        done.wait(_PATIENCE_S)
-        if found.problem:
-            raise UserError(f"the run did not start: {found.problem}")
-        return self._described(found.run, budget)
+        found: Future[str | None] = Future()
+        waiting = (entry, started, reason, asked, found)
+        threading.Thread(target=self._await, args=waiting, daemon=True).start()
+        try:
+            run = found.result(_PATIENCE_S)
+        except TimeoutError:
+            run = None
+        return self._described(run, budget)
 
     def _await(
-        self, entry: Entry, started: Launch, reason: str, asked: Mapping[str, object],
-        found: "_Found", done: threading.Event,
+        self, entry: Entry, started: Launch, reason: str, asked: dict[str, Any],
+        found: "Future[str | None]",
     ) -> None:  # fmt: skip
         """Until there is a run to write into, or none will be."""
         deadline = time.monotonic() + _LONG_PATIENCE_S
@@ -251,15 +249,16 @@ class Act:
                     budget = {"env_steps": entry.steps, "minutes": entry.minutes}
                     chosen = Run(self.desk.runs / run)
                     _note_down(chosen, what, entry.actor, reason, budget=budget, **details)
-                    found.run = run
+                    found.set_result(run)
                     return
                 if problem is not None:
                     self.desk.ledger.failed(entry.id, problem)
-                    found.problem = problem
+                    found.set_exception(UserError(f"the run did not start: {problem}"))
                     return
                 time.sleep(_LOOK_EVERY_S)
         finally:
-            done.set()
+            if not found.done():
+                found.set_result(None)
             started.process.wait()  # else it would linger in process lists once it has ended
 
     def _known(self, entry: Entry) -> Answer:
@@ -294,13 +293,7 @@ class Act:
         return Answer(data)
 
 
-@dataclass
-class _Found:
-    run: str | None = None
-    problem: str | None = None
-
-
-def _text(asked: Mapping[str, object], steps: int | None, minutes: float | None) -> str:
+def _text(asked: dict[str, Any], steps: int | None, minutes: float | None) -> str:
     """All of a request, so that the same key for another one is noticed."""
     return json.dumps({**asked, "steps": steps, "minutes": minutes}, sort_keys=True)
 

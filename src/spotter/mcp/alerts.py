@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final
 
+from spotter.launch.local import changed_at
 from spotter.mcp.answers import as_text, clip, plain
 from spotter.pages.digest.tokens import tokens
 from spotter.rundir import identity
@@ -73,7 +73,7 @@ class Cursor:
 
 def has_news(run: Run, cursor: Cursor) -> bool:
     """Whether anything was written into its events since."""
-    return _changed(run.events_path) >= cursor.seconds() - _CLOCKS_S
+    return changed_at(run.events_path) >= cursor.seconds() - _CLOCKS_S
 
 
 def page(runs: Iterable[Run], cursor: Cursor, limit: int) -> dict[str, object]:
@@ -117,10 +117,3 @@ def _described(run: str, time: str, event: Mapping[str, object]) -> Alert:
         "saw": clip(str(event.get("saw", ""))),
         "advice": clip(str(event.get("advice", ""))),
     }
-
-
-def _changed(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 
 from mcp.types import CallToolResult, ContentBlock, ImageContent, TextContent
 
+from spotter.config.tree import value_at
 from spotter.pages.digest.tokens import tokens
 
 Keep = Literal["first", "last"]
@@ -65,7 +66,7 @@ def mistake(sentence: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
-def as_text(data: Mapping[str, object]) -> str:
+def as_text(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -77,7 +78,7 @@ def fitted(
         return data
     shown: dict[str, tuple[int, int]] = {}
     while _size(data, shown, hint) > limit:
-        name = max(cuttable, key=lambda each: tokens(_dumped(_at(data, each))), default=None)
+        name = max(cuttable, key=lambda each: tokens(as_text(_at(data, each) or "")), default=None)
         there = _at(data, name) if name else None
         if name is None or not isinstance(there, list) or not there:
             return _clipped(data, hint, limit)
@@ -108,10 +109,8 @@ def _clipped(data: Mapping[str, object], hint: str, limit: int) -> dict[str, obj
     return {"beginning": text, "cut": f"the rest of this answer; {hint or 'ask for less'}"}
 
 
-def _at(data: object, name: str) -> object:
-    for key in name.split("."):
-        data = data.get(key) if isinstance(data, Mapping) else None
-    return data
+def _at(data: Mapping[str, Any], name: str) -> Any:
+    return value_at(data, tuple(name.split(".")))
 
 
 def _with(data: dict[str, Any], name: str, value: object) -> dict[str, object]:
@@ -119,11 +118,7 @@ def _with(data: dict[str, Any], name: str, value: object) -> dict[str, object]:
     return {**data, head: _with(data[head], rest, value) if dot else value}
 
 
-def _dumped(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if value else ""
-
-
-def plain(value: object) -> Any:
+def plain(value: Any) -> Any:
     """Data as JSON can hold it; numbers short, text not endless."""
     if isinstance(value, Mapping):
         return {str(key): plain(inner) for key, inner in value.items()}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import BoundedSemaphore, Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from spotter.launch.ledger import Ledger, Limits
 from spotter.launch.local import Launcher
@@ -11,12 +11,10 @@ from spotter.launch.worker import Worker
 from spotter.rundir import group, selectors
 from spotter.rundir.access import Access, is_name
 from spotter.rundir.histories import Histories
+from spotter.rundir.history import History
 from spotter.rundir.run import Run
+from spotter.rundir.view import RunView
 from spotter.types import UserError
-
-if TYPE_CHECKING:
-    from spotter.rundir.history import History
-    from spotter.rundir.view import RunView
 
 MOST_ANSWER_TOKENS: Final = 8000
 _WAITING: Final = 4
@@ -69,14 +67,12 @@ class Desk(Access):
             found |= {run.id: run for run in runs}
         return list(found.values())
 
-    def history(self, run: Run) -> "History":
+    def history(self, run: Run) -> History:
         """Every metric, as it is now."""
         return self._histories.of(run)
 
-    def view(self, run: Run) -> "RunView":
+    def view(self, run: Run) -> RunView:
         """Everything there is to say about a run, as it is now."""
-        from spotter.rundir.view import RunView
-
         return RunView(run, self.history(run))
 
     def work(self, function: str, timeout_s: float, /, **arguments: object) -> Any:

@@ -4,17 +4,22 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
 from spotter.config.catalogue import Entry, entries
+from spotter.config.dump import flow
 from spotter.config.overrides import COMMAND_LINE
+from spotter.config.tree import value_at
+from spotter.intervals import FEW_SEEDS
+from spotter.launch import forms
 from spotter.mcp import safe
 from spotter.mcp.answers import Answer, clip
 from spotter.mcp.desk import Desk
+from spotter.pages.report import reproduce
 from spotter.plugins import did_you_mean, names, nearest
-from spotter.rundir import judged
+from spotter.rundir import compare, judged
 from spotter.rundir import query as queries
 from spotter.rundir.identity import REACHED, Info, seconds
 from spotter.rundir.judged import Judged
@@ -22,9 +27,6 @@ from spotter.rundir.run import Run
 from spotter.rundir.selectors import value
 from spotter.rundir.view import RunView
 from spotter.types import UserError
-
-if TYPE_CHECKING:
-    from spotter.rundir import compare
 
 RUN: Final = "@last, @last:EnvId, @best-of:EnvId, an id or how it begins, or a tag."
 RunName = Annotated[str, Field(description=RUN)]
@@ -81,10 +83,8 @@ class Look:
             raise UserError("give either `address` or `run`")
         if run:
             return _of_run(self.desk.select(run), match, full, self.desk.terms.trust)
-        from spotter.launch.forms import settings
-
         resolved = safe.resolved(address, overrides, self.desk.terms.trust)
-        rows, known = [], settings(resolved)
+        rows, known = [], forms.settings(resolved)
         for one in known:
             if match.lower() in one.name.lower() and (full or match or one.origin != "default"):
                 origin = "overrides" if one.origin == COMMAND_LINE else one.origin
@@ -138,8 +138,6 @@ class Look:
         ],
     ) -> Answer:
         """Outcomes of runs with intervals, what speaks against comparing, settings that differ."""
-        from spotter.rundir import compare
-
         chosen = self.desk.select_all(runs)
         if len(chosen) < 2:
             raise UserError("compare needs two different runs or more")
@@ -159,12 +157,10 @@ class Look:
 
     def diff(self, run: RunName, other: RunName) -> Answer:
         """Settings and library versions in which two runs differ."""
-        from spotter.rundir.compare import differing, differing_settings
-
         pair = [self.desk.select(run), self.desk.select(other)]
         infos = [one.info() for one in pair]
-        settings = differing_settings([one.settings() for one in pair], infos)
-        versions = differing([info["versions"] for info in infos])
+        settings = compare.differing_settings([one.settings() for one in pair], infos)
+        versions = compare.differing([info["versions"] for info in infos])
         data = {
             "runs": [one.id for one in pair],
             "settings": [{"name": name, "values": v} for name, v in settings.items()],
@@ -200,10 +196,6 @@ def _recipe(entry: Entry) -> dict[str, object]:
 
 
 def _of_run(run: Run, match: str, full: bool, trust: bool) -> Answer:
-    from spotter.config.dump import flow
-    from spotter.config.tree import value_at
-    from spotter.pages.report import reproduce
-
     info, settings = run.info(), run.settings()
     safe.check_readable(run, trust, str(info["address"]))
     recipe = reproduce.recipe(info, settings, changed=False)
@@ -288,12 +280,9 @@ def scores(test: Judged | None, best: Judged | None) -> dict[str, Any]:
     return data
 
 
-def _over_seeds(groups: "Sequence[compare.Group]") -> list[dict[str, object]]:
+def _over_seeds(groups: Sequence[compare.Group]) -> list[dict[str, Any]]:
     """What several seeds say, and how likely a run of a group beats one of the first."""
-    from spotter.intervals import FEW_SEEDS
-    from spotter.rundir import compare
-
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     differs = compare.distinguishing([group.views[0] for group in groups])
     for group, words in zip(groups, differs, strict=True):
         line: dict[str, object] = {

@@ -29,11 +29,17 @@ _MOST_MINUTES: Final = 60 * 24 * 365
 class Prompt(NamedTuple):
     """One way of working."""
 
-    name: str
+    function: Callable[..., str]
     title: str
     description: str
-    arguments: tuple[str, ...]
-    function: Callable[..., str]
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return tuple(name for name in self.function.__annotations__ if name != "return")
 
 
 Run = Annotated[str, Field(description="@last, @best-of:EnvId, an id, how it begins, or a tag")]
@@ -142,15 +148,9 @@ def _text(name: str) -> Template:
     return Template((_TEXTS / f"{name}.md").read_text(encoding="utf-8"))
 
 
-def _prompt(function: Callable[..., str], title: str, description: str) -> Prompt:
-    names: dict[str, object] = function.__annotations__
-    arguments = tuple(name for name in names if name != "return")
-    return Prompt(function.__name__, title, description, arguments, function)
-
-
 def prompts(desk: Desk) -> tuple[Prompt, ...]:
     """Every prompt these terms allow: without runs to start, there is nothing to tune."""
-    tune = _prompt(
+    tune = Prompt(
         tuning(desk.terms.trust),
         "Tune a recipe",
         "Improve a recipe in rounds within a budget: look, hypothesis, launch, compare, keep or "
@@ -158,17 +158,17 @@ def prompts(desk: Desk) -> tuple[Prompt, ...]:
     )
     return (
         *(() if desk.terms.read_only else (tune,)),
-        _prompt(
+        Prompt(
             about_run("diagnose", desk),
             "Diagnose a run",
             "Find out what is wrong with a run, and what to try.",
         ),
-        _prompt(
+        Prompt(
             next_lesson,
             "The next lesson",
             "Propose what a learner should train next, from what was trained here.",
         ),
-        _prompt(
+        Prompt(
             about_run("review_episode", desk),
             "Review an episode",
             "Watch an episode and name the decisive mistake.",

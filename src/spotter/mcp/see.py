@@ -1,24 +1,26 @@
 """Tools that see: episodes step by step, images, charts, rewards and actions."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
+from spotter.episodes import format as traces
+from spotter.episodes.advantages import Judged, judged, notable
+from spotter.episodes.audit import TOTAL, audit
+from spotter.episodes.format import Trace
+from spotter.episodes.labels import action_label, likelihood
 from spotter.mcp import lines, safe
 from spotter.mcp.answers import Answer, Picture
 from spotter.mcp.desk import Desk
 from spotter.mcp.look import RUN, Overrides, RunName
+from spotter.rundir.history import History
 from spotter.rundir.run import Run
 from spotter.types import UserError
-
-if TYPE_CHECKING:
-    from spotter.episodes.advantages import Judged
-    from spotter.episodes.format import Trace
-    from spotter.rundir.history import History
 
 _CAPTURE: Final = "spotter.episodes.capture:capture_to_disk"
 _CAPTURE_S: Final = 120
@@ -60,15 +62,13 @@ class See:
         tokens: Annotated[int, Field(ge=300, description="Budget of the answer.")] = 2000,
     ) -> Answer:
         """Decisions of an episode: step, action as received, p, value, reward, advantage."""
-        from spotter.episodes.advantages import judged
-
         chosen = self.desk.select(run)
         if play:
             how = {"seed": seed, "mode": mode, "overrides": overrides}
             folder = self._played(chosen, checkpoint, how)
         else:
             folder = self._recorded(chosen, name)
-        trace = _loaded(folder)
+        trace = traces.load(folder)
         budget = min(tokens, self.desk.terms.answer_tokens)
         end = trace.meta.length - 1 if last is None else min(last, trace.meta.length - 1)
         if first > end:
@@ -91,14 +91,12 @@ class See:
         )
 
     def _recorded(self, run: Run, name: str) -> Path:
-        from spotter.episodes.format import find, listing
-
-        there = listing(run)
+        there = traces.listing(run)
         if name:
             if name not in [folder.name for folder in there]:
                 known = ", ".join(folder.name for folder in there[:5]) or "none yet"
                 raise UserError(f"run {run.id} has no episode '{name[:60]}'; recorded: {known}")
-            return find(run, name)
+            return traces.find(run, name)
         if not there:
             hint = (
                 "this server is read-only: it plays none"
@@ -121,7 +119,7 @@ class See:
         """Frames of a recorded episode, each with step, action, value and reward."""
         chosen = self.desk.select(run)
         folder = self._recorded(chosen, name)
-        trace = _loaded(folder)
+        trace = traces.load(folder)
         if not len(trace.frames):
             why = "; ".join(trace.meta.warnings) or "it was recorded without"
             raise UserError(f"episode {folder.name} has no frames: {why}")
@@ -161,7 +159,7 @@ class See:
         found = lines.chart(self.desk, chosen, metrics, smooth)
         if not found.panels:
             raise UserError("there is nothing to draw yet; try again shortly")
-        data: dict[str, object] = {"runs": [one.name for one in chosen], "x": "env steps"}
+        data: dict[str, Any] = {"runs": [one.label for one in chosen], "x": "env steps"}
         if form == "png":
             return Answer(data, pictures=[Picture(png.drawn(found), "", "image/png")])
         texts = terminal.drawn(found, named=len(chosen) > 1)
@@ -174,12 +172,10 @@ class See:
         others: Others = False,
     ) -> Answer:
         """What every reward term contributed in recorded episodes, with outliers."""
-        from spotter.episodes.audit import TOTAL, audit
-
         chosen = self.desk.select(run)
         reported, folders = self._chosen(chosen, episodes, others)
         parts = []
-        for part in audit([_loaded(folder) for folder in folders]):
+        for part in audit([traces.load(folder) for folder in folders]):
             row: dict[str, Any] = {
                 "part": part.name,
                 "mean_per_step": part.mean,
@@ -201,9 +197,6 @@ class See:
 
     def actions(self, run: RunName = "@last", others: Others = False) -> Answer:
         """How often each action is taken, in training and episodes; mean and spread of numbers."""
-        from spotter.episodes.format import listing
-        from spotter.episodes.labels import action_label
-
         chosen = self.desk.select(run)
         history, known = self.desk.history(chosen), chosen.info()["actions"]
         training, components = [], _components(history, known)
@@ -213,12 +206,12 @@ class See:
             name = f"{_named(known, component)}={word}" if component else _named(known, word)
             if len(y):
                 training.append({"action": name, "first": float(y[0]), "now": float(y[-1])})
-        if not training and not components and not listing(chosen):
+        if not training and not components and not traces.listing(chosen):
             raise UserError(f"run {chosen.id} has neither action shares nor recorded episodes yet")
         need_one = not training and not components
         reported, folders = self._chosen(chosen, _FEW_EPISODES, others, need_one)
         for row, folder in zip(reported["episodes"], folders, strict=True):
-            trace = _loaded(folder)
+            trace = traces.load(folder)
             if trace.meta.action_kind != "box":
                 counts = Counter(action_label(trace, t) for t in range(trace.meta.length))
                 row["shares"] = {n: c / trace.meta.length for n, c in counts.most_common(20)}
@@ -230,17 +223,15 @@ class See:
     ) -> tuple[dict[str, Any], list[Path]]:
         """The newest episodes, and what to say about them; only what the run's own policy played in
         its own game, unless others are wanted too."""
-        from spotter.episodes.format import listing, load_meta
-
-        if need_one and not listing(run):
+        if need_one and not traces.listing(run):
             self._recorded(run, "")
         rows: list[dict[str, object]] = []
         folders: list[Path] = []
         apart = 0
-        for folder in listing(run):
+        for folder in traces.listing(run):
             if len(folders) == most:
                 break
-            meta = load_meta(folder)
+            meta = traces.load_meta(folder)
             if not others and not meta.is_own:
                 apart += 1
             else:
@@ -260,14 +251,12 @@ class See:
 
 def checkpoint_name(text: str) -> str:
     """A checkpoint as a selector writes it."""
-    import re
-
     if not re.fullmatch(r"@best|@latest|step=\d{1,15}", text):
         raise UserError(f"{text[:40]!r} is no checkpoint; write @best, @latest or step=N")
     return text
 
 
-def _components(history: "History", names: Sequence[str]) -> dict[str, object]:
+def _components(history: History, names: Sequence[str]) -> dict[str, Any]:
     """Mean and spread of each component of an action; empty where it is one choice or number."""
     means = sorted((key for key in history.keys if key.startswith("action/mean/")), key=len)
     found = [
@@ -285,13 +274,7 @@ def _named(names: Sequence[str], index: str) -> str:
     return names[int(index)] if index.isdigit() and int(index) < len(names) else index
 
 
-def _loaded(folder: Path) -> "Trace":
-    from spotter.episodes.format import load
-
-    return load(folder)
-
-
-def _head(trace: "Trace") -> dict[str, object]:
+def _head(trace: Trace) -> dict[str, Any]:
     meta = trace.meta
     data = {
         "checkpoint": meta.checkpoint or "fresh weights",
@@ -307,10 +290,8 @@ def _head(trace: "Trace") -> dict[str, object]:
     return {key: each for key, each in data.items() if each not in (None, "", ())}
 
 
-def _table(trace: "Trace", found: "Judged", asked: range, budget: int) -> dict[str, object]:
+def _table(trace: Trace, found: Judged, asked: range, budget: int) -> dict[str, Any]:
     """All steps that were asked for, or the first, the last and what stands out between."""
-    from spotter.episodes.advantages import notable
-
     stands_out = notable(trace, found)
     most = max(_HEAD + _TAIL, (budget - 200) // _ROW_TOKENS)
     shown = list(asked)
@@ -329,17 +310,13 @@ def _table(trace: "Trace", found: "Judged", asked: range, budget: int) -> dict[s
     return data
 
 
-def _row(trace: "Trace", found: "Judged", step: int, why: str) -> list[object]:
-    import math
-
-    from spotter.episodes.labels import action_label
-
+def _row(trace: Trace, found: Judged, step: int, why: str) -> list[Any]:
     columns = trace.columns
-    likely = trace.meta.action_kind != "box" and "log_prob" in columns
+    likely = likelihood(trace, step)
     return [
         step,
         action_label(trace, step),
-        round(math.exp(float(columns["log_prob"][step])), 3) if likely else None,
+        None if likely is None else round(likely, 3),
         round(float(columns["value"][step]), 3) if "value" in columns else None,
         float(columns["reward"][step]),
         round(float(found.advantage[step]), 3),
@@ -347,7 +324,7 @@ def _row(trace: "Trace", found: "Judged", step: int, why: str) -> list[object]:
     ]
 
 
-def _steps(trace: "Trace", steps: list[int], count: int) -> list[int]:
+def _steps(trace: Trace, steps: list[int], count: int) -> list[int]:
     length = trace.meta.length
     for step in steps:
         if not 0 <= step < length:
@@ -357,9 +334,7 @@ def _steps(trace: "Trace", steps: list[int], count: int) -> list[int]:
     return sorted({round(i * (length - 1) / max(1, count - 1)) for i in range(count)})
 
 
-def _caption(trace: "Trace", step: int, brief: bool = False) -> str:
-    from spotter.episodes.labels import action_label
-
+def _caption(trace: Trace, step: int, brief: bool = False) -> str:
     columns, action = trace.columns, action_label(trace, step)
     value = f"{float(columns['value'][step]):.3g}" if "value" in columns else ""
     if brief:

@@ -6,18 +6,23 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from spotter.charts.points import downsample
+from spotter.diagnose.doctor.run import as_data, diagnose
 from spotter.launch.local import tail
 from spotter.mcp import safe
 from spotter.mcp.alerts import Cursor, has_news, page
 from spotter.mcp.answers import Answer, as_text, clip, plain
 from spotter.mcp.desk import Desk
 from spotter.mcp.look import RUN, RunName, check_match, reached, scores, state
+from spotter.pages.digest.page import digest
+from spotter.pages.digest.tokens import tokens as count_tokens
 from spotter.plugins import did_you_mean
 from spotter.rundir import checkpoints, identity, lock, process
 from spotter.rundir.alerts import Alert
 from spotter.rundir.evaluations import Score
 from spotter.rundir.history import AXES, Curve, Doubles, History
 from spotter.rundir.run import Run
+from spotter.rundir.trend import trend
 from spotter.rundir.view import RunView
 from spotter.types import UserError
 
@@ -165,8 +170,6 @@ class Watch:
             safe.check_run(chosen, trust)
             found = self.desk.work(_DIAGNOSE, _DIAGNOSE_S, run=chosen.id, trusted=trust)
         else:
-            from spotter.diagnose.doctor.run import as_data, diagnose
-
             found = as_data(diagnose(self.desk.view(chosen), trusted=trust))
         return Answer(found, {"problems": "first", "not_checked": "first"})
 
@@ -176,8 +179,6 @@ class Watch:
         tokens: Annotated[int, Field(ge=500, description="Budget of the page.")] = 4000,
     ) -> Answer:
         """One page about a run: config, curves, alerts, findings, its relatives, open questions."""
-        from spotter.pages.digest.page import digest
-
         budget = min(tokens, self.desk.terms.answer_tokens * 3 // 4)
         return Answer({"page": digest(self.desk.select(run), tokens=budget)})
 
@@ -272,9 +273,6 @@ def _refuse_empty(curves: Mapping[str, Curve], since: float | None, until: float
 
 def _drawn(id: str, curves: Mapping[str, Curve], points: int) -> dict[str, object]:
     """Points as pairs of env step and value: the least and greatest of each stretch."""
-    from spotter.charts.points import downsample
-    from spotter.rundir.trend import trend
-
     drawn = []
     for key, (x, y) in curves.items():
         seen = trend(x, y)
@@ -288,10 +286,8 @@ def _drawn(id: str, curves: Mapping[str, Curve], points: int) -> dict[str, objec
     return {"run": id, "unit": "[env_steps, value]; slope per 1000 env steps", "curves": drawn}
 
 
-def _worth(data: Mapping[str, object]) -> int:
-    from spotter.pages.digest.tokens import tokens
-
-    return tokens(as_text(plain(data)))
+def _worth(data: dict[str, Any]) -> int:
+    return count_tokens(as_text(plain(data)))
 
 
 # --- checkpoints ---------------------------------------------------------------------------------

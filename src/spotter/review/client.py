@@ -19,6 +19,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from spotter.review.exchange import Post, Reply
 from spotter.review.secret import without
+from spotter.text.numbers import printable
 from spotter.types import UserError
 
 URL_VARIABLE: Final = "SPOTTER_LLM_URL"
@@ -216,7 +217,8 @@ class Client:
         if not text.strip():
             raise UserError("the model answered with nothing")
         called = self._words(named) or self.endpoint.model
-        return Answer(printable(without(text, self.endpoint.key)), called, is_cut)
+        said = without(text, self.endpoint.key).replace("\r\n", "\n")
+        return Answer(printable(said), called, is_cut)
 
     def _words(self, text: object) -> str:
         """What a stranger says, on one line, not too long. The key goes first: cut or wrapped, it
@@ -267,9 +269,3 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "".join(part["text"] for part in content if part.get("type") == "text")
-
-
-def printable(text: str) -> str:
-    """Without what would move the cursor of a terminal; lines and tabs stay."""
-    text = text.replace("\r\n", "\n")
-    return "".join(char if char.isprintable() or char in "\n\t" else " " for char in text)

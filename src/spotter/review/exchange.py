@@ -12,7 +12,7 @@ import urllib.request
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -44,12 +44,12 @@ class Post:
     def send(self, timeout_s: float) -> Reply:
         """`TimeoutError` if it takes longer; `OSError`, `HTTPException` or `ValueError` if it
         fails."""
-        sockets = _Sockets()
+        line = _Line()
         answer: Future[Reply] = Future()
 
         def exchange() -> None:
             try:
-                answer.set_result(self._exchange(sockets, timeout_s))
+                answer.set_result(self._exchange(line, timeout_s))
             except BaseException as error:
                 answer.set_exception(error)
 
@@ -57,11 +57,15 @@ class Post:
         try:
             return answer.result(timeout_s)
         finally:
-            sockets.shut()
+            line.cut()
 
-    def _exchange(self, sockets: "_Sockets", timeout_s: float) -> Reply:
+    def _exchange(self, line: "_Line", timeout_s: float) -> Reply:
+        opener = urllib.request.OpenerDirector()  # follows no redirect, makes no error of a code
+        opener.add_handler(urllib.request.ProxyHandler({} if self.is_near else None))
+        opener.add_handler(urllib.request.UnknownHandler())
+        opener.add_handler(line)
         request = urllib.request.Request(self.url, self.body, dict(self.headers), method="POST")
-        with self._opener(sockets).open(request, timeout=timeout_s) as response:
+        with opener.open(request, timeout=timeout_s) as response:
             blocks, size = [], 0
             while size <= self.most_bytes and (block := response.read1(_BLOCK)):
                 blocks.append(block)
@@ -69,67 +73,47 @@ class Post:
             later = response.headers.get("Retry-After") or ""
             return Reply(response.status, str(response.reason), later, b"".join(blocks))
 
-    def _opener(self, sockets: "_Sockets") -> urllib.request.OpenerDirector:
-        """With nothing that follows redirects or makes an error of a code."""
-        opener = urllib.request.OpenerDirector()
-        opener.add_handler(urllib.request.ProxyHandler({} if self.is_near else None))
-        opener.add_handler(urllib.request.UnknownHandler())
-        opener.add_handler(_Http(sockets))
-        opener.add_handler(_Https(sockets))
-        return opener
 
+class _Line(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+    """Opens the connections of one exchange, which can be cut from outside."""
 
-@dataclass
-class _Sockets:
-    """Those of one exchange, so that they can be shut from outside."""
+    def __init__(self) -> None:
+        super().__init__()
+        self._sockets: list[socket.socket] = []
+        self._is_cut = False
+        self._lock = threading.Lock()
 
-    open: list[socket.socket] = field(default_factory=list)
-    is_over: bool = False
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(partial(_Plain, self), req)
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(partial(_Secure, self), req)
 
     def add(self, one: socket.socket) -> None:
-        with self.lock:
-            if not self.is_over:
-                self.open.append(one)
+        with self._lock:
+            if not self._is_cut:
+                self._sockets.append(one)
                 return
         one.close()
         raise TimeoutError("the caller no longer waits")
 
-    def shut(self) -> None:
-        with self.lock:
-            self.is_over = True
-            for one in self.open:
+    def cut(self) -> None:
+        with self._lock:
+            self._is_cut = True
+            for one in self._sockets:
                 with suppress(OSError):  # it has ended on its own
                     socket.socket.shutdown(one, socket.SHUT_RDWR)  # TLS's own is for its thread
 
 
 class _Plain(http.client.HTTPConnection):
-    def __init__(self, sockets: _Sockets, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, line: _Line, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._sockets = sockets
+        self._line = line
 
     def connect(self) -> None:
         super().connect()
-        self._sockets.add(self.sock)
+        self._line.add(self.sock)
 
 
 class _Secure(_Plain, http.client.HTTPSConnection):
     pass
-
-
-class _Http(urllib.request.HTTPHandler):
-    def __init__(self, sockets: _Sockets) -> None:
-        super().__init__()
-        self._sockets = sockets
-
-    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(partial(_Plain, self._sockets), req)
-
-
-class _Https(urllib.request.HTTPSHandler):
-    def __init__(self, sockets: _Sockets) -> None:
-        super().__init__()
-        self._sockets = sockets
-
-    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(partial(_Secure, self._sockets), req)

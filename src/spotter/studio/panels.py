@@ -4,8 +4,8 @@ Each is a `Panel`: what to read, in a thread, and how to draw it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -19,7 +19,7 @@ from spotter.rundir.run import Run
 from spotter.rundir.view import RunView
 from spotter.studio import run_view, theme
 from spotter.studio.context import Context
-from spotter.text.numbers import count, plural, share
+from spotter.text.numbers import count, often
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,7 @@ def _draw_alerts(run: Run, found: Sequence[Alert]) -> None:
 
 
 def _often(alert: Alert) -> Iterator[str]:
-    held = plural(alert.updates, "update")
-    yield held if alert.share is None else f"{held}, {share(alert.share)} of all"
+    yield often(alert.updates, alert.share)
     if alert.first is not None:
         yield f"first at {count(alert.first)} env steps"
 
@@ -68,20 +67,22 @@ def _draw_checkpoints(run: Run, found: Sequence[Checkpoint]) -> None:
     if not found:
         theme.empty("No checkpoints yet")
         return
-    with _table("checkpoint", "env steps", "", "evaluation", "test", ""):
-        for each in reversed(found):
-            step = f"step={each.env_steps}"
-            kept = f"kept: {each.pinned}" if each.pinned else ""
-            notes = ", ".join(part for part in (*each.roles, kept) if part)
-            with ui.element("tr"):
-                _cell(each.name, "mono")
-                _cell(count(each.env_steps), "mono")
-                _cell(notes)
-                _cell(run_view.certificate(each.certificates.get("eval")))
-                _cell(run_view.certificate(each.certificates.get("test")))
-                with ui.element("td"):
-                    query = f"run={quote(run.id, safe='')}&checkpoint={quote(step, safe='')}"
-                    ui.link("inspect", f"/inspect?{query}")
+    heads = ("checkpoint", "env steps", "", "evaluation", "test", "")
+    rows = [_checkpoint_row(run, each) for each in reversed(found)]
+    theme.table(heads, rows, ("mono", "mono"))
+
+
+def _checkpoint_row(run: Run, each: Checkpoint) -> list[theme.Cell]:
+    kept = f"kept: {each.pinned}" if each.pinned else ""
+    step = quote(f"step={each.env_steps}", safe="")
+    address = f"/inspect?run={quote(run.id, safe='')}&checkpoint={step}"
+    return [
+        each.name,
+        count(each.env_steps),
+        ", ".join(filter(None, (*each.roles, kept))),
+        *(run_view.certificate(each.certificates.get(seeds)) for seeds in ("eval", "test")),
+        partial(ui.link, "inspect", address),
+    ]
 
 
 Settled = tuple[list[run_view.Line], tuple[Change, ...] | None]
@@ -98,17 +99,9 @@ def _draw_config(run: Run, found: Settled) -> None:
             if not changes:
                 ui.label("Nothing.").classes("quiet")
             else:
-                with _table("setting", "before", "after"):
-                    for change in changes:
-                        with ui.element("tr"):
-                            for text in (change.setting, change.before, change.after):
-                                _cell(text, "mono")
-    with theme.card("Settings"), _table("setting", "value", "origin"):
-        for line in lines:
-            with ui.element("tr"):
-                _cell(line.name, "mono")
-                _cell(line.value, "mono")
-                _cell(line.origin, "quiet")
+                theme.table(("setting", "before", "after"), changes, ["mono"] * 3)
+    with theme.card("Settings"):
+        theme.table(("setting", "value", "origin"), lines, ("mono", "mono", "quiet"))
 
 
 PANELS: Final = {
@@ -117,22 +110,6 @@ PANELS: Final = {
     "Checkpoints": Panel(lambda _, run: checkpoints.read(run.folder), _draw_checkpoints),
     "Config": Panel(_read_config, _draw_config),
 }
-
-
-@contextmanager
-def _table(*heads: str) -> Iterator[None]:
-    with ui.element("div").classes("studio-scroll"), ui.element("table").classes("studio-plain"):
-        with ui.element("thead"), ui.element("tr"):
-            for head in heads:
-                with ui.element("th"):
-                    ui.label(head)
-        with ui.element("tbody"):
-            yield
-
-
-def _cell(text: str, classes: str = "") -> None:
-    with ui.element("td"):
-        ui.label(text).classes(classes)
 
 
 def plain(text: str) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from spotter.config import Resolved, RunConfig, resolve, tree, validate
+from spotter.config import Resolved, RunConfig, resolve, tree
 from spotter.config.dump import flow
 from spotter.episodes import format as traces
 from spotter.episodes.human import Baseline, baselines
@@ -88,8 +88,7 @@ def score_text(found: Judged | None) -> tuple[str, str]:
     return plus_minus(found.mean, found.half), "" if found.seeds == "test" else "eval"
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A setting, and where it comes from."""
 
     name: str
@@ -131,9 +130,7 @@ def _resolved(run: Run, data: Mapping[str, object]) -> Resolved | None:
         recipe = reproduce.recipe(run.info(), data, changed=False)
         if recipe.is_python:
             return None
-        own = [f"{change.setting}={change.after}" for change in recipe.own]
-        resolved = resolve(recipe.address, own)
-        return resolved if resolved.config == validate(data) else None
+        return resolve(recipe.address, [f"{one.setting}={one.after}" for one in recipe.own])
     except (UserError, ImportError):
         return None
 

@@ -222,8 +222,7 @@ class _Form:
             launch = await asyncio.to_thread(self._launch, self._wish())
             await arrive(launch)
         except UserError as error:
-            with self._problem:
-                theme.problem(str(error))
+            theme.say(self._problem, str(error))
 
     def _preview(self) -> None:
         """The command that, typed in a terminal, does what the button does."""
@@ -244,8 +243,7 @@ class _Form:
             resolved = checked(self._wish().address)
             found = forms.settings(resolved)
         except UserError as error:
-            with self._problem:
-                theme.problem(str(error))
+            theme.say(self._problem, str(error))
             return
         with self._settings:
             for note in resolved.notes:

@@ -22,7 +22,7 @@ from spotter.types import UserError
 
 if TYPE_CHECKING:
     from spotter.episodes.play import Game, Session
-    from spotter.episodes.screen import Image
+    from spotter.video.overlay import Image
 
 FRAME: Final = b"F"
 EVENT: Final = b"E"

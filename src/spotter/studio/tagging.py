@@ -31,8 +31,7 @@ class Tags:
         if list(tags) == self._shown:
             return
         self._shown = list(tags)
-        self._words.clear()
-        with self._words:
+        with theme.cleared(self._words):
             for tag in tags:
                 with ui.element("span").classes("studio-tag"):
                     ui.label(tag)
@@ -57,8 +56,7 @@ class Tags:
         try:
             await asyncio.to_thread(lambda: change(self._context.run_of(self._id)))
         except UserError as error:
-            with self._problem:
-                theme.problem(str(error))
+            theme.say(self._problem, str(error))
             return False
         await self._changed()
         return True

@@ -2,12 +2,16 @@
 all pages share. Colours and spacing are in `static/studio.css`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Final
 
 from nicegui import ui
+
+from spotter.rundir.identity import Info
+from spotter.types import UserError
 
 STATIC: Final = Path(__file__).parent / "static"
 PAGES: Final = (
@@ -20,6 +24,7 @@ PAGES: Final = (
 ACCENT: Final = {False: "#0b6e99", True: "#58b6dd"}
 _COOKIE: Final = "spotter_dark"
 _DARK_WORDS: Final = {"1": True, "0": False}
+Cell = str | Callable[[], object]
 
 
 @contextmanager
@@ -47,6 +52,32 @@ def is_dark() -> bool | None:
     """What the reader chose; None: what their system says."""
     request = ui.context.client.request
     return _DARK_WORDS.get(request.cookies.get(_COOKIE, ""))
+
+
+@contextmanager
+def page(title: str) -> Iterator[None]:
+    """A frame with a heading; a user's mistake while it is drawn is a sentence on it."""
+    with frame(title):
+        heading(title, 1)
+        try:
+            yield
+        except UserError as error:
+            problem(str(error))
+
+
+@contextmanager
+def cleared(place: ui.element) -> Iterator[None]:
+    """What is drawn inside takes the place of what was there."""
+    place.clear()
+    with place:
+        yield
+
+
+def say(place: ui.element, sentence: str) -> None:
+    """What went wrong, where there is a place for it; nothing if empty."""
+    with cleared(place):
+        if sentence:
+            problem(sentence)
 
 
 def problem(text: str) -> None:
@@ -77,6 +108,44 @@ def heading(text: str, level: int = 2) -> ui.label:
     label = ui.label(text).classes(f"studio-h{level}")
     label.props(f'role="heading" aria-level="{level}"')
     return label
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[Cell]], kinds: Sequence[str] = ()) -> None:
+    """Cells are texts, or functions that draw them; `kinds` are CSS classes by column."""
+    with ui.element("div").classes("studio-scroll"), ui.element("table").classes("studio-plain"):
+        with ui.element("thead"):
+            _row("th", heads)
+        with ui.element("tbody"):
+            for row in rows:
+                _row("td", row, kinds)
+
+
+def _row(tag: str, cells: Sequence[Cell], kinds: Sequence[str] = ()) -> None:
+    with ui.element("tr"):
+        for cell, kind in zip(cells, chain(kinds, repeat("")), strict=False):
+            with ui.element(tag):
+                if callable(cell):
+                    cell()
+                else:
+                    ui.label(cell).classes(kind)
+
+
+def run_picker(
+    infos: Sequence[Info], chosen: str, visit: Callable[[str], None], classes: str
+) -> None:
+    """Every run to choose from; one that is not listed stands there by its id."""
+    names = {info["id"]: f"{info['id']}  {info['address']}" for info in infos}
+    ui.select(
+        names if chosen in names else {**names, chosen: chosen},
+        value=chosen,
+        label="Run",
+        with_input=True,
+        on_change=lambda e: visit(e.value),
+    ).props("outlined dense").classes(classes)
+
+
+def no_runs() -> None:
+    empty("There are no runs yet", "Start one: spotter train CartPole-v1")
 
 
 def allow(button: ui.button, reason: str = "") -> None:

@@ -6,6 +6,8 @@ No torch here, and no web code.
 """
 
 import base64
+import csv
+import io
 import threading
 import zipfile
 from collections import OrderedDict
@@ -17,11 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spotter.charts.png import encode
+from spotter.config import validate
 from spotter.episodes import format as traces
+from spotter.episodes.advantages import judged
 from spotter.episodes.format import Meta, Trace
 from spotter.episodes.labels import action_label, beliefs, choices, units
 from spotter.episodes.rows import table
-from spotter.rundir.run import Run
+from spotter.rundir.run import Run, home
 from spotter.types import UserError
 
 MOST_VALUES: Final = 64
@@ -214,9 +218,7 @@ def _value_names(meta: Meta, path: str, size: int, stack: int) -> list[str]:
 
 def observation_names(meta: Meta) -> tuple[str, ...]:
     """What the family calls the numbers of an observation; empty if it cannot be asked."""
-    from spotter.config import validate
     from spotter.envs.base import family
-    from spotter.rundir.run import Run, home
 
     try:
         Run(home() / meta.run).check_trust(meta.settings)
@@ -285,11 +287,6 @@ def side_by_side(image: npt.NDArray[np.uint8], tiles: int) -> npt.NDArray[np.uin
 
 def as_csv(trace: Trace, gamma: float | None = None, lam: float | None = None) -> str:
     """The table of an episode, with returns and advantages under this gamma and lambda."""
-    import csv
-    import io
-
-    from spotter.episodes.advantages import judged
-
     text = io.StringIO()
     rows = table(trace, judged(trace, gamma, lam).columns())
     csv.writer(text, lineterminator="\n").writerows(rows)
@@ -298,8 +295,6 @@ def as_csv(trace: Trace, gamma: float | None = None, lam: float | None = None) -
 
 def as_zip(folder: Path) -> bytes:
     """The files of an episode in one archive, as they are."""
-    import io
-
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_STORED) as archive:
         for name in _FILES:

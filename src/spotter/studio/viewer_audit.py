@@ -37,12 +37,9 @@ def panel(shelf: viewer.Shelf, context: Context, run_id: str, episode: str) -> N
                 audited, shelf, context, run_id, episode, scope.value == _ALL
             )
         except UserError as error:
-            place.clear()
-            with place:
-                theme.problem(str(error))
+            theme.say(place, str(error))
             return
-        place.clear()
-        with place:
+        with theme.cleared(place):
             _table(found)
             with ui.element("div").classes("studio-grid"):
                 for part in found.parts:
@@ -104,31 +101,13 @@ def _table(found: Audited) -> None:
     with theme.card(f"Rewards: {plural(len(found.names), 'episode')}, {steps:,} steps"):
         if found.mixture:
             ui.label(found.mixture).classes("quiet")
-        with (
-            ui.element("div").classes("studio-scroll"),
-            ui.element("table").classes("studio-plain"),
-        ):
-            with ui.element("tr"):
-                for head in _HEADS:
-                    with ui.element("th"):
-                        ui.label(head)
-            for part in found.parts:
-                _row(part)
+        theme.table(_HEADS, map(_row, found.parts), ("", *["mono"] * (len(_HEADS) - 1)))
 
 
-def _row(part: Part) -> None:
+def _row(part: Part) -> list[str]:
     numbers = (part.mean, part.std, part.minimum, part.maximum, part.total)
-    texts = [
-        *(f"{number:.4g}" for number in numbers),
-        f"{part.steps_paid:.0%}",
-        f"{part.share:.0%}",
-    ]
-    with ui.element("tr"):
-        with ui.element("td"):
-            ui.label(part.name)
-        for text in texts:
-            with ui.element("td").classes("mono"):
-                ui.label(text)
+    shares = (part.steps_paid, part.share)
+    return [part.name, *(f"{x:.4g}" for x in numbers), *(f"{share:.0%}" for share in shares)]
 
 
 def _histogram(part: Part) -> None:

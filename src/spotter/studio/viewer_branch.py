@@ -14,7 +14,6 @@ from spotter.envs.scale import Scale
 from spotter.episodes import format as traces
 from spotter.episodes.format import Array, Trace
 from spotter.episodes.labels import action_label, units
-from spotter.rundir.run import Run
 from spotter.studio.viewer_capture import telling
 from spotter.types import UserError
 
@@ -39,7 +38,7 @@ def branch(
     new = branches.branch(folder, step, action, **how)
     note = f"a branch of {Path(folder).name}: {action_label(new, step)} at step {step}"
     new = replace(new, meta=replace(new.meta, warnings=(*new.meta.warnings, note)))
-    saved = traces.save(new, traces.place(Run(Path(folder).parents[1]), new.meta))
+    saved = traces.save(new, traces.place(traces.run_of(Path(folder)), new.meta))
     return {
         "episode": saved.name,
         "did": action_label(old, step),

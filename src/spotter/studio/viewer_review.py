@@ -64,9 +64,9 @@ class Panel:
         try:
             shown, missing = await asyncio.to_thread(self._preview)
         except UserError as error:
-            self._say(str(error))
+            theme.say(self._problem, str(error))
             return
-        self._say(missing)
+        theme.say(self._problem, missing)
         self._sent.text, self._sent.visible = shown, True
         self._send_button.set_enabled(not missing)
 
@@ -91,7 +91,7 @@ class Panel:
     async def _send(self) -> None:
         from spotter import review
 
-        self._say("")
+        theme.say(self._problem, "")
         self._send_button.disable()
         self._described.text = "Asking; this may take a minute…"
         wish = self._wish()
@@ -99,18 +99,12 @@ class Panel:
             run = self._context.run_of(self._run_id)
             await asyncio.to_thread(lambda: review.ask(run, **wish))
         except UserError as error:
-            self._say(str(error))
+            theme.say(self._problem, str(error))
             self._send_button.enable()
         else:
             self._sent.visible = False
         self._described.text = ""
         await self._list()
-
-    def _say(self, sentence: str) -> None:
-        self._problem.clear()
-        if sentence:
-            with self._problem:
-                theme.problem(sentence)
 
     async def _list(self) -> None:
         from spotter import review
@@ -122,8 +116,7 @@ class Panel:
             return  # the run is gone, and its page says so
         if self._answers.is_deleted:
             return
-        self._answers.clear()
-        with self._answers:
+        with theme.cleared(self._answers):
             _answers(found)
 
 

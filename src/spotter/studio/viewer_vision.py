@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from spotter.charts.png import encode
 from spotter.episodes.format import Trace, load
-from spotter.types import Array, UserError
 
 Image = npt.NDArray[np.uint8]
 
@@ -26,20 +25,18 @@ def explain(folder: str, step: int) -> list[dict[str, str]]:
     from spotter.episodes import vision
 
     trace = load(Path(folder))
-    if not 0 <= step < trace.meta.length:
-        raise UserError(f"step {step} is not in this episode; it has 0 to {trace.meta.length - 1}")
-    policy = vision.policy_of(Path(folder), trace.meta)
+    looked = vision.look(folder, step)
     found = []
-    for target in vision.TARGETS if trace.meta.baseline == "value" else ("action",):
-        for path, sizes in vision.saliency(policy, trace, step, target).items():
+    for target, images in looked.saliency.items():
+        for path, sizes in images.items():
             title = f"Saliency for the {target}{_where(trace, path)}"
             found.append(
                 _described(title, _ABOUT[target], glowing(_seen(trace, path, step), sizes))
             )
-    for layer in vision.activations(policy, trace, step):
+    for layer in looked.layers:
         about = f"{len(layer.images)} filters; bright where one found its pattern."
         found.append(_described(f"Activations: {layer.name}", about, mosaic(layer.images)))
-    for path, filters in vision.filters(policy).items():
+    for path, filters in looked.filters.items():
         about = f"{len(filters)} filters over {filters.shape[1]} channels, oldest left; gray is 0."
         rows = np.stack([_strip(one) for one in filters])
         title = f"Filters of the first layer{_where(trace, path)}"

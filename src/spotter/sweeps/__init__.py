@@ -1,4 +1,4 @@
-"""Groups of runs: several seeds at once or one after the other, one verdict.
+"""What is about to be trained: one run, or a group of several seeds with one verdict.
 
 Not for starting single processes: see launch/.
 """

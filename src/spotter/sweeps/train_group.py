@@ -2,21 +2,20 @@
 
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from spotter.system.interrupts import EXIT_CODES, Interrupted, Interrupts, say
 from spotter.text.echo import echo
-from spotter.text.numbers import printable
-from spotter.text.words import count, mean_over_seeds, number, plural
+from spotter.text.numbers import count, mean_over_seeds, number, plural, printable
 from spotter.types import UserError
 
 if TYPE_CHECKING:
-    from spotter.config import RunConfig
     from spotter.launch.group import GroupTraining, Member
     from spotter.rundir.group import Verdict
+    from spotter.sweeps.plan import Plan
 
 _COLUMNS: Final = ("seed", "run", "state", "env steps", "score")
 _LOOK_EVERY_S: Final = 0.5
@@ -28,32 +27,31 @@ _STOPPING: Final = "stopping every run after its update; once more to exit at on
 class GroupPlan:
     """What is about to be trained with several seeds."""
 
-    address: str
-    config: "RunConfig"
+    plan: "Plan"
+    """What each of them is; the seed aside."""
     words: Sequence[str]
     """Of the command line, for every run."""
     seeds: str
     jobs: int
     name: str = ""
-    start: Mapping[str, Any] | None = None
-    """What the runs start from, as run.json holds it; None for new weights."""
     why: str = ""
 
 
-def train(plan: GroupPlan, quiet: bool, require_solved: bool) -> None:
+def train(wanted: GroupPlan, quiet: bool, require_solved: bool) -> None:
     """Exits with 1 if a run failed, or is unsolved where that is required; as a run if stopped or
     refused."""
     from spotter.launch.group import GroupTraining
     from spotter.rundir import group as grouping
     from spotter.rundir.registry import listing
 
-    seeds = grouping.parse_seeds(plan.seeds)
+    plan, seeds = wanted.plan, grouping.parse_seeds(wanted.seeds)
+    start = plan.fork.parent() if plan.fork else None
     name = grouping.check_name(
-        plan.name or grouping.default_name(plan.address, plan.config, plan.start)
+        wanted.name or grouping.default_name(plan.address, plan.config, start)
     )
-    grouping.check_alike(name, plan.config, grouping.members(name, listing().infos), plan.start)
-    training = GroupTraining(name, plan.words, seeds, plan.jobs, plan.why)
-    _echo_beginning(training, plan, quiet)
+    grouping.check_alike(name, plan.config, grouping.members(name, listing().infos), start)
+    training = GroupTraining(name, wanted.words, seeds, wanted.jobs, wanted.why)
+    _echo_beginning(training, wanted.jobs, quiet)
     request = follow(training, quiet)
     if all(member.code == _REFUSED for member in training.members):
         raise UserError(training.members[0].problem)
@@ -68,10 +66,10 @@ def train(plan: GroupPlan, quiet: bool, require_solved: bool) -> None:
         sys.exit(1)
 
 
-def _echo_beginning(training: "GroupTraining", plan: GroupPlan, quiet: bool) -> None:
+def _echo_beginning(training: "GroupTraining", at_once: int, quiet: bool) -> None:
     done = [member for member in training.members if member.was_finished]
     if not quiet:
-        jobs = f", {plan.jobs} at once" if plan.jobs > 1 else ""
+        jobs = f", {at_once} at once" if at_once > 1 else ""
         echo(f"group {training.name}: {plural(len(training.members), 'seed')}{jobs}")
     if done:
         seeds = ", ".join(str(member.seed) for member in done)

@@ -1,6 +1,8 @@
 """All that commands print goes through here: nothing a file holds can command the terminal."""
 
 import json
+import sys
+from typing import Any
 
 import typer
 
@@ -17,3 +19,9 @@ def echo_json(data: object, indent: int | None = 2) -> None:
     if printable(text) != text:
         text = "".join(char if printable(char) == char else json.dumps(char)[1:-1] for char in text)
     typer.echo(text)
+
+
+def echo_progress(text: str) -> None:
+    """One line that is written over, on a terminal only."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}{' …' if text else ''}", end="", file=sys.stderr, flush=True)

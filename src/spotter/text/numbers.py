@@ -1,7 +1,10 @@
-"""Numbers for people. No imports beyond the standard library: every command uses this."""
+"""Numbers for people. Imports nothing that takes time: every command uses this."""
 
 import math
+from collections.abc import Sequence
 from typing import Final
+
+from spotter.intervals import FEW_SEEDS, Interval
 
 _UNITS: Final = ((1e9, 1e9, "B"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))
 _LARGE: Final = 1e4
@@ -32,6 +35,16 @@ def _as_precise(value: float, half: float) -> str:
     return f"{half:.1f}" if abs(value) >= 10 else f"{half:.3f}"
 
 
+def interval(mean: float, half: float | None) -> str:
+    """`496.3 ± 4.1 (95 %)`; the mean alone where there is no interval."""
+    return number(mean) + ("" if half is None else f" ± {number(half)} (95 %)")
+
+
+def often(updates: int, of_all: float | None) -> str:
+    """In how many updates an alert was raised: `3 updates, 12 % of all`."""
+    return plural(updates, "update") + ("" if of_all is None else f", {share(of_all)} of all")
+
+
 def duration(seconds: float) -> str:
     """`11.2 s`, `3 min 05 s`, `2 h 07 min`."""
     if seconds < 100:
@@ -53,6 +66,17 @@ def stopwatch(seconds: float) -> str:
 def plural(value: int, noun: str) -> str:
     """`1 file`, `2 files`."""
     return f"{count(value)} {noun}{'' if value == 1 else 's'}"
+
+
+def mean_over_seeds(found: Interval, seeds: Sequence[int]) -> str:
+    """`480 ± 12.5 (95 % over 3 seeds: 1, 2, 3)`; without the interval where there are few."""
+    names = ", ".join(map(str, seeds))
+    mean = number(found.mean)
+    if found.half is not None:
+        return f"{mean} ± {number(found.half)} (95 % over {plural(found.count, 'seed')}: {names})"
+    if found.count < 2:
+        return f"{mean} (seed {names})"
+    return f"{mean} ({plural(found.count, 'seed')}: {names}; {FEW_SEEDS})"
 
 
 def to_threshold(steps: int | None, total: int | None) -> str:

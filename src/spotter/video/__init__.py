@@ -2,6 +2,6 @@
 
 from spotter.envs.naming import action_names
 from spotter.video.replay import CannotRender, Film, FilmStopped, film
-from spotter.video.shelf import Filmed, save_video
+from spotter.video.shelf import save_video
 
-__all__ = ["CannotRender", "Film", "FilmStopped", "Filmed", "action_names", "film", "save_video"]
+__all__ = ["CannotRender", "Film", "FilmStopped", "action_names", "film", "save_video"]

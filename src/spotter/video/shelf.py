@@ -1,40 +1,24 @@
 """Where a run keeps its films: `videos/step-000020224.mp4`, a JSON beside each, and `best.json`."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
 from spotter.config import RunConfig
 from spotter.rundir.files import write_json
-from spotter.types import Array
+from spotter.types import Evaluation
 from spotter.video.replay import CannotRender, Film, film
 
 FOLDER: Final = "videos"
 
 
-class Filmed(Protocol):
-    """What a film needs to know of an `Evaluation`."""
-
-    @property
-    def env_steps(self) -> int: ...
-    @property
-    def scores(self) -> Sequence[float]: ...
-    @property
-    def env_seeds(self) -> Sequence[int | None]:
-        """What each episode was reset with."""
-
-    @property
-    def first_actions(self) -> Sequence[Array]:
-        """The actions of the first episodes; none of those whose env failed."""
-
-
 def save_video(
     run_folder: Path,
     config: RunConfig,
-    evaluation: Filmed,
+    evaluation: Evaluation,
     *,
     best: bool,
     within_s: float = math.inf,

@@ -187,17 +187,19 @@ def command(case: Case, overrides: Sequence[str]) -> str | None:
     kept = [text for text in own if not _is_below(name(text), touched)]
     usual = {one.change for one in case.recipe.overridden.values()}
     wanted = [text for text in overrides if text not in usual]  # the address has it already
-    return shlex.join(["spotter", "train", address, *kept, *wanted, *_start(case)])
+    return shlex.join(["spotter", "train", address, *kept, *wanted, *start_words(case.info)])
 
 
-def _start(case: Case) -> list[str]:
+def start_words(info: Mapping[str, Any]) -> list[str]:
     """A run that began with another's weights needs them again."""
-    parent = case.info.get("parent")
+    parent = info.get("parent")
     if not parent:
         return []
     step = re.fullmatch(r"step-0*(\d+)", str(parent.get("checkpoint") or ""))
-    source = f"{parent['run']}/step={step[1]}" if step else str(parent["run"])
-    return ["--from", source, *(["--fresh-optimizer"] if parent.get("fresh_optimizer") else [])]
+    source = f"{parent.get('run', '')}{f'/step={step[1]}' if step else ''}"
+    typed = "--fresh-optimizer" in info.get("command", ())  # older runs did not write it down
+    fresh = parent.get("fresh_optimizer", typed)
+    return ["--from", source, *(["--fresh-optimizer"] if fresh else [])]
 
 
 def overrides_of(config: RunConfig, address: str) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from spotter.config import RunConfig, recipes
+from spotter.config import RunConfig, advice, recipes
 from spotter.config.diff import difference
 from spotter.config.dump import flow
 from spotter.config.foreign import recipe_of
@@ -74,18 +74,9 @@ def beside(
     found = {
         path: Overridden(path, mine, other)
         for path, (other, mine) in difference(usual.config.as_data(), config.as_data()).items()
-        if path.startswith(_COMPARED) and _mentions(written, path)
+        if path.startswith(_COMPARED) and advice.knows(written, path)
     }
     return Recipe(usual.address, found, _is_enough(usual.expect, threshold), variants)
-
-
-def _mentions(written: Mapping[str, object], path: str) -> bool:
-    node: object = written
-    for name in path.split("."):
-        if not isinstance(node, Mapping) or name not in node:
-            return False
-        node = node[name]
-    return True
 
 
 def _is_enough(expect: Expect | None, threshold: float | None) -> bool:

@@ -23,7 +23,7 @@ from spotter.rundir import trained
 from spotter.rundir.alerts import Alert
 from spotter.rundir.run import Run
 from spotter.rundir.view import RunView
-from spotter.text.numbers import count, number, plural, share
+from spotter.text.numbers import count, number, often, plural
 
 _T = TypeVar("_T")
 _BUDGET: Final = "budget.env_steps"
@@ -286,7 +286,7 @@ def _from_alert(case: Case, alert: Alert, also: Sequence[str]) -> Problem:
         level,
         f"The run recorded the alert {alert.id}: {alert.saw}.",
         (
-            f"{plural(alert.updates, 'update')}, {share(alert.share or 0.0)} of all, first at "
+            f"{often(alert.updates, alert.share or 0.0)}, first at "
             f"{count(alert.first or 0)} env steps",
             *_explains(also),
         ),

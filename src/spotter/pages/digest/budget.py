@@ -6,7 +6,7 @@ it is full; it shows them in the order of the sections, and says what was left o
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from spotter.pages.digest.tokens import clip, tokens
@@ -116,14 +116,7 @@ def _bounded(section: Section, most: int) -> Section:
     if not section.needed:
         return section
     lines = [Line(clip(line.text, most), line.rank) for line in section.lines]
-    return Section(
-        title=clip(section.title, most),
-        lines=lines,
-        what=section.what,
-        importance=section.importance,
-        fade=section.fade,
-        needed=section.needed,
-    )
+    return replace(section, title=clip(section.title, most), lines=lines, intro="")
 
 
 def _reserve(places: Sequence[_Place], budget: int) -> int:

@@ -64,11 +64,8 @@ def _ordered(facts: Facts) -> Iterator[str]:
     """Those that vary or broke; each once."""
     named = [one.metric for one in sorted(facts.view.alerts, key=lambda one: urgency(one.level))]
     broken = [key for key in facts.view.history.keys if facts.view.history.broken(key).size]
-    shown = sorted(
-        (key for key in facts.view.history.keys if facts.view.spec(key).shown),
-        key=lambda key: (facts.view.spec(key).priority, key),
-    )
     rest = sorted(facts.view.history.keys, key=lambda key: (facts.view.spec(key).priority, key))
+    shown = [key for key in rest if facts.view.spec(key).shown]
     for key in dict.fromkeys(["train/score", *broken, *named, *_TELLING, *shown, *rest]):
         known = key in facts.view.history and not _TOLD_ELSEWHERE.fullmatch(key)
         if known and (key in broken or _varies(facts, key)):

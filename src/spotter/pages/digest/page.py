@@ -6,6 +6,7 @@ Neither torch nor the environment is needed, and no path, machine or account is 
 
 from typing import Final
 
+from spotter.diagnose.doctor.run import diagnose
 from spotter.pages.digest import curves, findings, questions, sections, settings
 from spotter.pages.digest.budget import page
 from spotter.pages.digest.facts import gather
@@ -22,8 +23,6 @@ FEWEST_TOKENS: Final = 400
 
 def digest(run: Run, *, tokens: int = TOKENS, others: int = OTHERS) -> str:
     """Markdown of at most so many `tokens`; `others` runs of the same environment beside it."""
-    from spotter.diagnose.doctor.run import diagnose
-
     if tokens < FEWEST_TOKENS:
         raise UserError(
             f"{tokens} tokens are too few for a digest; give it {FEWEST_TOKENS} or more"

@@ -8,7 +8,6 @@ import numpy as np
 from spotter.charts.terminal import spark
 from spotter.config.dump import flow
 from spotter.diagnose.rule import urgency
-from spotter.intervals import Interval
 from spotter.pages.digest.budget import Line, Section
 from spotter.pages.digest.facts import Facts
 from spotter.rundir.alerts import Alert
@@ -18,7 +17,17 @@ from spotter.rundir.lineage import children
 from spotter.rundir.trained import pairs
 from spotter.rundir.values import whole
 from spotter.text.events import sentence
-from spotter.text.numbers import count, duration, number, plural, share, speed, to_threshold
+from spotter.text.numbers import (
+    count,
+    duration,
+    interval,
+    number,
+    often,
+    plural,
+    share,
+    speed,
+    to_threshold,
+)
 
 _EVALUATIONS: Final = 12
 _HAPPENINGS: Final = 12
@@ -84,11 +93,7 @@ def _score(facts: Facts) -> str:
 
 def _judged(found: Judged, noun: str) -> str:
     episodes = f" over {plural(found.episodes, noun)}" if found.episodes else ""
-    return f"{_interval(found.interval)}{episodes}"
-
-
-def _interval(found: Interval) -> str:
-    return number(found.mean) + ("" if found.half is None else f" ± {number(found.half)} (95 %)")
+    return f"{interval(found.mean, found.half)}{episodes}"
 
 
 def _mode(found: Score) -> str:
@@ -128,8 +133,9 @@ def evaluations(facts: Facts) -> Section:
 def _evaluation(one: Score) -> str:
     low, high = number(min(one.scores)), number(max(one.scores))
     solved = "" if one.threshold is None else ", solved" if one.solved else ", not solved"
+    mean = interval(one.mean, one.interval.half)
     return (
-        f"- {count(one.env_steps)} env steps, {one.seeds} seeds: {_interval(one.interval)}, "
+        f"- {count(one.env_steps)} env steps, {one.seeds} seeds: {mean}, "
         f"{low} … {high} over {len(one.scores)}{solved}"
     )
 
@@ -141,9 +147,8 @@ def alerts(facts: Facts) -> Section:
 
 def _alert(facts: Facts, alert: Alert) -> str:
     said = facts.discreet.said
-    part = "" if alert.share is None else f", {share(alert.share)} of all"
     first = "" if alert.first is None else f", first at {count(alert.first)} env steps"
-    held = f"{plural(alert.updates, 'update')}{part}{first}"
+    held = f"{often(alert.updates, alert.share)}{first}"
     advice = f"; try: {said(alert.advice)}" if alert.advice else ""
     return f"- {said(alert.id, 60)} ({said(alert.level, 20)}, {held}): {said(alert.saw)}{advice}"
 

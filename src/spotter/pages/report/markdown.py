@@ -7,7 +7,6 @@ from spotter.charts.terminal import spark
 from spotter.config.dump import to_yaml
 from spotter.pages.report import charts, words
 from spotter.pages.report.facts import Facts
-from spotter.text.numbers import count
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 
@@ -71,7 +70,7 @@ def _scores(facts: Facts) -> Iterator[str]:
 def _alerts(facts: Facts) -> Iterator[str]:
     yield from ("## Alerts", "")
     for alert in facts.view.alerts:
-        about = ", ".join(text for text in (alert.level, words.often(alert), alert.metric) if text)
+        about = ", ".join(words.about(alert))
         yield f"- **{_text(alert.id)}** ({_text(about)}): saw {_text(alert.saw)}."
         advice = f"Try: {_text(alert.advice).rstrip('.')}. " if alert.advice else ""
         yield f"  {advice}More in {_span(words.link(alert))}."
@@ -105,8 +104,8 @@ def _what_ran(facts: Facts) -> Iterator[str]:
     if facts.changes is not None and facts.view.parent:
         parent = _text(facts.view.parent.get("run"))
         yield from (f"Settings that differ from its parent {parent}:", "")
-        rows = [(c.setting, c.before, c.after) for c in facts.changes]
-        yield from _table(("setting", "parent", "this run"), rows) if rows else ("none", "")
+        heads = ("setting", "parent", "this run")
+        yield from _table(heads, facts.changes) if facts.changes else ("none", "")
 
 
 def _again(facts: Facts) -> Iterator[str]:
@@ -120,16 +119,7 @@ def _again(facts: Facts) -> Iterator[str]:
 def _timeline(facts: Facts) -> Iterator[str]:
     if facts.timeline:
         yield from ("## What happened", "")
-        rows = (
-            (
-                words.moment(event.time),
-                "" if event.env_steps is None else count(event.env_steps),
-                event.kind,
-                event.text,
-            )
-            for event in facts.timeline[-200:]
-        )
-        yield from _table(("time", "env steps", "event", "what"), rows)
+        yield from _table(words.TIMELINE_HEADER, words.timeline_rows(facts))
 
 
 def _details(facts: Facts) -> Iterator[str]:

@@ -18,7 +18,6 @@ from spotter.text.numbers import count, number, plus_minus, score
 INSIDE_BYTES: Final = 8 * 2**20
 """A larger film stays beside the page and is linked."""
 _SHOWN_SCORES: Final = 8
-_SHOWN_EVENTS: Final = 200
 _POLICY: Final = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data: file: 'self'"
 )
@@ -194,7 +193,7 @@ def _alerts(facts: Facts) -> Markup:
 
 
 def _alert(alert: Alert) -> Markup:
-    head = " · ".join(text for text in (alert.level, words.often(alert), alert.metric) if text)
+    head = " · ".join(words.about(alert))
     lines = [el("h3", el("code", alert.id), " ", el("span", head, class_="quiet small"))]
     if alert.saw:
         lines.append(el("p", f"Saw {alert.saw.rstrip('.')}."))
@@ -250,9 +249,8 @@ def _what_ran(facts: Facts) -> Markup:
     parts: list[Markup] = [el("dl", *entries)]
     if facts.changes is not None and facts.view.parent:
         heading = el("p", f"Settings that differ from its parent {facts.view.parent.get('run')}:")
-        rows = [(c.setting, c.before, c.after) for c in facts.changes]
-        table = _table(("setting", "parent", "this run"), rows)
-        parts += [heading, table if rows else el("p", "none", class_="quiet")]
+        table = _table(("setting", "parent", "this run"), facts.changes)
+        parts += [heading, table if facts.changes else el("p", "none", class_="quiet")]
     elif facts.view.parent:
         parts.append(el("p", "The config of its parent is not at hand.", class_="quiet"))
     return _section("What ran", *parts)
@@ -265,28 +263,18 @@ def _again(facts: Facts) -> Markup:
     parts += [el("p", f"Note: {note}.", class_="quiet small") for note in recipe.notes]
     own = [c for c in recipe.own if c.setting != "seed"]
     if own:
-        rows = [(c.setting, c.before, c.after) for c in own]
         title = f"{len(own)} settings differ from {recipe.address}"
-        parts.append(_folded(title, _table(("setting", recipe.address, "this run"), rows)))
+        parts.append(_folded(title, _table(("setting", recipe.address, "this run"), own)))
     return _section("Reproduce", *parts)
 
 
 def _timeline(facts: Facts) -> Markup | None:
     if not facts.timeline:
         return None
-    shown = facts.timeline[-_SHOWN_EVENTS:]
-    rows = [
-        (
-            words.moment(event.time),
-            "" if event.env_steps is None else count(event.env_steps),
-            event.kind,
-            event.text,
-        )
-        for event in shown
-    ]
-    left = len(facts.timeline) - len(shown)
+    rows = words.timeline_rows(facts)
+    left = len(facts.timeline) - len(rows)
     note = [el("p", f"{count(left)} earlier events are in events.jsonl.", class_="quiet small")]
-    table = _table(("time", "env steps", "event", "what"), rows, {1})
+    table = _table(words.TIMELINE_HEADER, rows, {1})
     return _section("What happened", *(note if left else ()), table)
 
 

@@ -7,10 +7,11 @@ config the run was saved with.
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from spotter.config import resolve, validate
 from spotter.config.dump import flow
+from spotter.diagnose.doctor.changes import start_words
 from spotter.rundir import trust
 from spotter.rundir.compare import differing
 from spotter.types import UserError
@@ -23,8 +24,7 @@ from spotter.training import train
 train(validate(recipes.plain(recipes.read(Path("config.yaml")).data)))"""
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """One setting that differs, as config.yaml writes it; `-` where there is none."""
 
     setting: str
@@ -50,7 +50,7 @@ def recipe(info: Mapping[str, object], config: Mapping[str, object], changed: bo
         found = _overrides(address, info, config) if trust.may_resolve(address, info) else None
         if found is not None:
             own, overrides = found
-            words = ["spotter", "train", address, *overrides, *_start(info)]
+            words = ["spotter", "train", address, *overrides, *start_words(info)]
             return Recipe(address, shlex.join(words), False, own, tuple(notes))
     notes.append("no address known here leads to this config, so it is read from config.yaml")
     return Recipe(str(info["address"]), _BY_HAND, True, (), tuple(notes))
@@ -81,18 +81,6 @@ def _overrides(
     except (UserError, ImportError):
         return None
     return (own, texts) if again == wanted else None
-
-
-def _start(info: Mapping[str, Any]) -> list[str]:
-    """A run that began with another's weights needs them again."""
-    parent = info.get("parent")
-    if not parent:
-        return []
-    checkpoint = parent.get("checkpoint") or ""
-    step = str(checkpoint).removeprefix("step-").lstrip("0")
-    fresh = "--fresh-optimizer" in info.get("command", ())
-    source = f"{parent.get('run', '')}{f'/step={step}' if step else ''}"
-    return ["--from", source, *(["--fresh-optimizer"] if fresh else [])]
 
 
 def _notes(info: Mapping[str, Any], changed: bool) -> Iterator[str]:

@@ -23,10 +23,10 @@ from spotter.text.numbers import (
     count,
     duration,
     number,
+    often,
     plural,
     plus_minus,
     score,
-    share,
     speed,
     to_threshold,
 )
@@ -46,6 +46,9 @@ SCORE_HEADER: Final = (
     "episodes",
     "solved",
 )
+
+TIMELINE_HEADER: Final = ("time", "env steps", "event", "what")
+_SHOWN_EVENTS: Final = 200
 
 
 @dataclass(frozen=True)
@@ -223,6 +226,19 @@ def score_row(found: Score) -> tuple[str, ...]:
     )
 
 
+def timeline_rows(facts: Facts) -> list[tuple[str, str, str, str]]:
+    """The newest events, the last one at the end."""
+    return [
+        (
+            moment(event.time),
+            "" if event.env_steps is None else count(event.env_steps),
+            event.kind,
+            event.text,
+        )
+        for event in facts.timeline[-_SHOWN_EVENTS:]
+    ]
+
+
 def reported(found: Score) -> str:
     """An evaluation in a line, for hovering."""
     mean = plus_minus(found.mean, found.interval.half)
@@ -233,9 +249,10 @@ def reported(found: Score) -> str:
     )
 
 
-def often(alert: Alert) -> str:
-    part = f", {share(alert.share)} of all" if alert.share is not None else ""
-    return f"{plural(alert.updates, 'update')}{part}"
+def about(alert: Alert) -> list[str]:
+    """How serious it is, how often it was raised, and which metric it is about."""
+    parts = (alert.level, often(alert.updates, alert.share), alert.metric)
+    return [part for part in parts if part]
 
 
 def link(alert: Alert) -> str:

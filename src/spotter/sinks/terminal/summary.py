@@ -26,10 +26,10 @@ from spotter.text.numbers import (
     count,
     duration,
     number,
+    often,
     plural,
     plus_minus,
     score,
-    share,
     speed,
 )
 from spotter.types import Evaluation
@@ -149,10 +149,9 @@ def alert_lines(alerts: Sequence[AlertCount]) -> Iterator[str]:
 
 def _alert_words(alert: AlertCount) -> tuple[str, ...]:
     last = alert.last
-    often = f"{plural(alert.updates, 'update')}, {share(alert.share)} of all"
     when = f"env steps {count(alert.first_env_steps)} to {count(alert.last_env_steps)}"
     return (
-        f"{last.id} ({last.level}): {often}, {when}",
+        f"{last.id} ({last.level}): {often(alert.updates, alert.share)}, {when}",
         f"saw {last.saw}",
         f"try: {last.advice}",
         f"see: {last.link}",

@@ -37,14 +37,10 @@ CSS: Final = theme.STATIC / "inspector.css"
 def register(context: Context) -> None:
     @ui.page("/compare", title="Compare", response_timeout=PATIENCE_S)
     async def compare(runs: str = "", metric: str = "", middle: str = "median") -> None:
-        with theme.frame("Compare"):
+        with theme.page("Compare"):
             ui.add_css(CSS)
-            theme.heading("Compare", 1)
             ids = list(dict.fromkeys(part for part in runs.split(",") if part))
-            try:
-                await _Page(context, ids, metric, middle).draw()
-            except UserError as error:
-                theme.problem(str(error))
+            await _Page(context, ids, metric, middle).draw()
 
 
 def address(ids: Sequence[str], metric: str = "", middle: str = "median") -> str:
@@ -201,8 +197,7 @@ class _Page:
     def _say(self, curves: compare_charts.Curves) -> None:
         spec = compare_charts.catalogue_of(self.runs).find(self.metric)
         self.about.set_text(_about(self.metric, spec, self.grouped, self.middle))
-        self.advised.clear()
-        with self.advised:
+        with theme.cleared(self.advised):
             if curves.is_empty:
                 theme.problem(f"none of these runs has written {curves.metric}")
             for text in grouping.advice(self.grouped):
@@ -223,9 +218,8 @@ class _Page:
                 but = "nothing but the seed" if several else "no setting"
                 ui.label(f"None: these runs differ in {but}.").classes("quiet")
                 return
-            with ui.element("div").classes("studio-scroll"):
-                heads = [_side(group) for group in self.grouped]
-                _table(["setting", *heads], [[name, *texts] for name, texts in differ.items()])
+            heads = [_side(group) for group in self.grouped]
+            theme.table(["setting", *heads], [[name, *texts] for name, texts in differ.items()])
 
 
 # --- pieces --------------------------------------------------------------------------------------
@@ -276,8 +270,8 @@ def _scores(shown: Sequence[Group], views: Sequence[RunView]) -> None:
             spread = FEW_SEEDS if over.half is None else f"± {score(over.half)}"
             label = f"{len(scores)} seeds together"
             rows.append([group.label, label, "", score(over.mean), spread, "over seeds", ""])
-    with theme.card("Scores", "compare-scores"), ui.element("div").classes("studio-scroll"):
-        _table(_HEADS, rows)
+    with theme.card("Scores", "compare-scores"):
+        theme.table(_HEADS, rows)
         ui.label(
             "The interval of one run is over its evaluation episodes: how sure that score is, not "
             "how good its settings are. Only several seeds say that."
@@ -296,20 +290,6 @@ def _outcome(one: RunView, label: str) -> list[str]:
         one.run.id, str(one.info["seed"]), score(found.mean) if found else "not scored yet",
         half, f"{found.seeds} seeds" if found else "", steps,
     ]  # fmt: skip
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    with ui.element("table").classes("studio-plain"):
-        _line("th", heads)
-        for row in rows:
-            _line("td", row)
-
-
-def _line(cell: str, texts: Sequence[str]) -> None:
-    with ui.element("tr"):
-        for text in texts:
-            with ui.element(cell):
-                ui.label(text)
 
 
 def _family(ids: Sequence[str], infos: Sequence[Info]) -> None:

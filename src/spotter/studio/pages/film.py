@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from nicegui import ui
 
+from spotter.launch.local import changed_at
 from spotter.launch.worker import WorkerError
 from spotter.rundir import checkpoints
 from spotter.rundir.access import is_name
@@ -30,12 +31,8 @@ _MOST_LETTERS: Final = 80
 def register(context: Context) -> None:
     @ui.page("/film", title="Film", response_timeout=PATIENCE_S)
     async def film(run: str = "") -> None:
-        with theme.frame("Film"):
-            theme.heading("Film", 1)
-            try:
-                await _Page(context, run).draw()
-            except UserError as error:
-                theme.problem(str(error))
+        with theme.page("Film"):
+            await _Page(context, run).draw()
 
 
 class _Page:
@@ -47,17 +44,15 @@ class _Page:
     async def draw(self) -> None:
         infos = await asyncio.to_thread(self.context.infos)
         if not infos:
-            theme.empty("There are no runs yet", "Start one: spotter train CartPole-v1")
+            theme.no_runs()
             return
-        names = {info["id"]: f"{info['id']}  {info['address']}" for info in infos}
         self.run_id = self.run_id or str(infos[0]["id"])
-        ui.select(
-            names if self.run_id in names else {**names, self.run_id: self.run_id},
-            value=self.run_id,
-            label="Run",
-            with_input=True,
-            on_change=lambda e: ui.navigate.to(f"/film?run={quote(e.value, safe='')}"),
-        ).props("outlined dense").classes("w-full film-run")
+        theme.run_picker(
+            infos,
+            self.run_id,
+            lambda id: ui.navigate.to(f"/film?run={quote(id, safe='')}"),
+            "w-full film-run",
+        )
         run = self.context.run_of(self.run_id)
         kept = await asyncio.to_thread(checkpoints.read, run.folder)
         if not kept:
@@ -97,8 +92,7 @@ class _Page:
     async def _make(self) -> None:
         """In the worker, with progress on the page."""
         self._button.disable()
-        self._stage.clear()
-        with self._stage, theme.card():
+        with theme.cleared(self._stage), theme.card():
             progress = ui.label("Waiting for the worker…").props('role="status"')
             ui.linear_progress(show_value=False).props("indeterminate")
 
@@ -120,8 +114,7 @@ class _Page:
         if self._stage.is_deleted:
             return  # the reader has gone; the film is among the run's videos
         self._button.enable()
-        self._stage.clear()
-        with self._stage:
+        with theme.cleared(self._stage):
             if problem:
                 theme.problem(problem)
             else:
@@ -143,14 +136,7 @@ class _Page:
 def films(run: Run) -> list[str]:
     """Names of the films of a run's learning, newest first."""
     found = [path for path in (run.folder / "videos").glob("film-*.mp4") if is_name(path.name)]
-    return [path.name for path in sorted(found, key=_age)]
-
-
-def _age(path: Any) -> float:
-    try:
-        return -float(path.stat().st_mtime)
-    except OSError:  # it went away just now
-        return 0.0
+    return [path.name for path in sorted(found, key=changed_at, reverse=True)]
 
 
 def _player(run: Run, name: str, made: dict[str, Any] | None = None) -> None:

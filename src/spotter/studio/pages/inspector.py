@@ -66,14 +66,10 @@ def register(context: Context) -> None:
     async def inspect(
         run: str = "", episode: str = "", step: str = "0", checkpoint: str = ""
     ) -> None:
-        with theme.frame("Inspector"):
+        with theme.page("Inspector"):
             ui.add_css(CSS)
-            theme.heading("Inspector", 1)
             at = int(step) if step.isdecimal() and len(step) < _MOST_DIGITS else 0
-            try:
-                await _Page(context, shelf, run, episode, at).draw(checkpoint)
-            except UserError as error:
-                theme.problem(str(error))
+            await _Page(context, shelf, run, episode, at).draw(checkpoint)
 
 
 class _Page:
@@ -89,16 +85,11 @@ class _Page:
         """`checkpoint`, as `step=N`, is chosen in the form for a new episode."""
         infos = await asyncio.to_thread(self.context.infos)
         if not infos:
-            theme.empty("There are no runs yet", "Start one: spotter train CartPole-v1")
+            theme.no_runs()
             return
-        names = {info["id"]: f"{info['id']}  {info['address']}" for info in infos}
         self.run_id = self.run_id or str(infos[0]["id"])
         with ui.row().classes("studio-row"):
-            known = names if self.run_id in names else {**names, self.run_id: self.run_id}
-            ui.select(
-                known, value=self.run_id, label="Run", with_input=True,
-                on_change=lambda e: visit(e.value),
-            ).props("outlined dense").classes("studio-grow inspect-run")  # fmt: skip
+            theme.run_picker(infos, self.run_id, visit, "studio-grow inspect-run")
             run = self.context.run_of(self.run_id)
             stored = await asyncio.to_thread(listed, run)
             if self.episode and self.episode not in {one.name for one in stored}:
@@ -144,8 +135,7 @@ class _Page:
     async def _branch(self, event: GenericEventArguments) -> None:
         """Try another action; the old and the new score stand side by side."""
         step, pick = int(event.args["step"]), event.args["pick"]
-        self.below.clear()
-        with self.below:
+        with theme.cleared(self.below):
             reported = ui.label("Replaying the episode up to this step…").classes("viewer-note")
 
         def progress(steps: int) -> None:
@@ -163,16 +153,17 @@ class _Page:
         except (UserError, WorkerError) as error:
             self._say(error)
             return
-        self.below.clear()
-        with self.below, theme.card(f"Another action at step {step}", "inspect-branch"):
+        with (
+            theme.cleared(self.below),
+            theme.card(f"Another action at step {step}", "inspect-branch"),
+        ):
             _outcomes(found)
             target = address(self.run_id, found["episode"], step)
             ui.link("Open the new episode at this step", target)
         self._reveal()
 
     async def _look(self, event: GenericEventArguments) -> None:
-        self.below.clear()
-        with self.below:
+        with theme.cleared(self.below):
             ui.label("Asking the network…").classes("viewer-note")
         self._reveal()
         try:
@@ -184,15 +175,12 @@ class _Page:
         except (UserError, WorkerError) as error:
             self._say(error)
             return
-        self.below.clear()
-        with self.below:
+        with theme.cleared(self.below):
             _explained(int(event.args["step"]), pictures)
         self._reveal()
 
     def _say(self, error: Exception) -> None:
-        self.below.clear()
-        with self.below:
-            theme.problem(str(error))
+        theme.say(self.below, str(error))
         self._reveal()
 
     def _reveal(self) -> None:
@@ -225,17 +213,11 @@ def listed(run: Run) -> list[Stored]:
 
 
 def _outcomes(found: dict[str, Any]) -> None:
-    with ui.element("table").classes("studio-plain"):
-        _line("th", ["action", "score", "steps"])
-        _line("td", [f"{found['did']} (as it was)", f"{found['before']:g}", found["length_before"]])
-        _line("td", [f"{found['tried']} (tried)", f"{found['after']:g}", found["length_after"]])
-
-
-def _line(cell: str, texts: Sequence[object]) -> None:
-    with ui.element("tr"):
-        for text in texts:
-            with ui.element(cell):
-                ui.label(str(text))
+    rows = (
+        (f"{found['did']} (as it was)", f"{found['before']:g}", str(found["length_before"])),
+        (f"{found['tried']} (tried)", f"{found['after']:g}", str(found["length_after"])),
+    )
+    theme.table(("action", "score", "steps"), rows)
 
 
 def _explained(step: int, pictures: Sequence[dict[str, str]]) -> None:
@@ -307,8 +289,7 @@ class _Capture:
             self._task = asyncio.ensure_future(self._captured())
             visit(self._run.id, Path(await self._task).name)
         except (UserError, WorkerError) as error:
-            with self._problem:
-                theme.problem(str(error))
+            theme.say(self._problem, str(error))
         except asyncio.CancelledError:
             pass  # by the reader; the worker stops by itself
         finally:

@@ -62,21 +62,17 @@ def register(context: Context) -> None:
         episode: str = "",
         step: str = "0",
     ) -> None:
-        with theme.frame("Play"):
+        with theme.page("Play"):
             ui.add_css(CSS)
-            theme.heading("Play", 1)
-            try:
-                if run:
-                    context.run_of(run)
-                known = await asyncio.to_thread(_sources, context)
-                page = _Page(context, arena, known)
-                if episode:
-                    folder = viewer.Shelf(context.run_of).folder(run, episode)
-                    page.take_over(run, folder, _whole(step))
-                else:
-                    page.draw(run, recipe, checkpoint, mode)
-            except UserError as error:
-                theme.problem(str(error))
+            if run:
+                context.run_of(run)
+            known = await asyncio.to_thread(_sources, context)
+            page = _Page(context, arena, known)
+            if episode:
+                folder = viewer.Shelf(context.run_of).folder(run, episode)
+                page.take_over(run, folder, _whole(step))
+            else:
+                page.draw(run, recipe, checkpoint, mode)
 
 
 class _Page:
@@ -167,8 +163,7 @@ class _Page:
             order = {**self._order(), "start": self._starts}
             self._game = self._arena.open(order, self._game)
         except UserError as error:
-            with self._problem:
-                theme.problem(str(error))
+            theme.say(self._problem, str(error))
         else:
             self._player.connect(self._game, self._run, self._starts)
 

@@ -1,9 +1,7 @@
 """One run: live charts, alerts with advice, films, checkpoints, settings, log."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 from nicegui import app as pages
@@ -102,10 +100,9 @@ class _Page:
             try:
                 found = await asyncio.to_thread(PANELS[name].read, self._context, self._run)
             except (UserError, OSError) as error:
-                with _cleared(self._panels[name]):
-                    theme.problem(str(error))
+                theme.say(self._panels[name], str(error))
                 return
-            with _cleared(self._panels[name]):
+            with theme.cleared(self._panels[name]):
                 PANELS[name].draw(self._run, found)
 
     async def _open_log(self) -> None:
@@ -118,7 +115,7 @@ class _Page:
         if self._log is not None and text:
             self._log.text = text
             return
-        with _cleared(self._panels["Log"]):
+        with theme.cleared(self._panels["Log"]):
             if not text:
                 theme.empty("Nothing was printed yet")
                 return
@@ -190,7 +187,7 @@ class _Charts:
         self._names = [chart.title for chart in wanted]
         self._drawn = []
         self._show_legend()
-        with _cleared(self._grid):
+        with theme.cleared(self._grid):
             if not self._now.view.history.rows:
                 theme.empty(*_no_curves(self._now))
                 return
@@ -227,13 +224,6 @@ class _Charts:
 
 
 # --- small pieces ------------------------------------------------------------------------------
-
-
-@contextmanager
-def _cleared(element: ui.element) -> Iterator[None]:
-    element.clear()
-    with element:
-        yield
 
 
 def _no_curves(now: Now) -> tuple[str, str]:

@@ -180,11 +180,11 @@ class _Page:
         try:
             rows, problems = await asyncio.to_thread(self._board.look, self._filter.value or "")
         except UserError as error:
-            self._say(str(error))
+            theme.say(self._notice, str(error))
             return
         if self._table.is_deleted:  # the page was closed meanwhile
             return
-        self._say("")
+        theme.say(self._notice, "")
         if rows != self._table.rows:
             there = {row["id"]: row for row in rows}
             self._table.selected = [
@@ -209,20 +209,11 @@ class _Page:
             for name, why in problems.items():
                 ui.label(why if name in why else f"{name}: {why}").classes("studio-chart-about")
 
-    def _say(self, sentence: str) -> None:
-        self._notice.clear()
-        if sentence:
-            with self._notice:
-                theme.problem(sentence)
-
     def _show_empty(self, wanted: bool) -> None:
-        self._empty.clear()
-        if not wanted:
-            return
-        with self._empty:
-            if self._filter.value:
+        with theme.cleared(self._empty):
+            if wanted and self._filter.value:
                 theme.empty("No run fits this filter", "Clear it to see all of them.")
-            else:
+            elif wanted:
                 theme.empty(
                     f"There are no runs in {self._context.runs} yet",
                     "Start one here, or with: spotter train CartPole-v1:ppo",
@@ -254,7 +245,7 @@ class _Page:
         try:
             run = self._context.run_of(str(self._table.selected[0]["id"]))
         except (UserError, IndexError) as error:
-            self._say(str(error))
+            theme.say(self._notice, str(error))
             return
         await action(self._context, run)
         await self.refresh()
