@@ -1,6 +1,7 @@
 """`spotter bench`: where the time goes, and what makes it faster here."""
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer

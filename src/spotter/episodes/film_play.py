@@ -15,7 +15,6 @@ from spotter.engines import acting
 from spotter.envs.backends.local import LocalVector
 from spotter.envs.backends.slices import EnvInstance
 from spotter.envs.make import EnvBuilder
-from spotter.envs.wrapping import Start, Step
 from spotter.episodes.capture import fresh
 from spotter.episodes.film_plan import Stage
 from spotter.policy.actor import cleared

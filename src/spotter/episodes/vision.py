@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spotter.episodes.format import Meta, Trace, load, run_of
-from spotter.types import UserError
+from spotter.types import Array, UserError
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from spotter.charts.png import encode
 from spotter.episodes.format import Trace, load
+from spotter.types import Array
 
 Image = npt.NDArray[np.uint8]
 

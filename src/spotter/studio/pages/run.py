@@ -1,7 +1,7 @@
 """One run: live charts, alerts with advice, films, checkpoints, settings, log."""
 
 import asyncio
-from typing import Any, Final
+from typing import Final
 
 from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 from nicegui import app as pages
