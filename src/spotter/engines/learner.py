@@ -179,7 +179,7 @@ class TorchLearner(Learner):
 
     def evaluate(self, batch: Batch) -> Evaluated:
         self._said = ()  # its memory is wanted
-        said = self._policy.evaluate(batch.obs, batch.action, batch.mask)
+        said = self._policy.evaluate(batch.obs, batch.action, batch.mask, batch.recalled())
         self._said = said.log_prob, said.entropy, self._policy.normalize_value(said.value)
         return Evaluated(*(x.detach() for x in self._said))
 
@@ -198,7 +198,8 @@ class TorchLearner(Learner):
 
     @torch.no_grad()
     def log_prob(self, batch: Batch) -> Tensor:
-        return self._policy.evaluate(batch.obs, batch.action, batch.mask).log_prob
+        said = self._policy.evaluate(batch.obs, batch.action, batch.mask, batch.recalled())
+        return said.log_prob
 
     def restored(self, raw_value: Tensor) -> Tensor:
         norm = self._policy.value_norm
