@@ -77,7 +77,11 @@ class Memory(nn.Module):
         if isinstance(recalled, Sequences):
             order, sizes, state = recalled.order, recalled.sizes, recalled.state
             return Sequences(order, sizes, state[:cut]), Sequences(order, sizes, state[cut:])
-        assert recalled, "a policy with a core needs its state: `initial_state` gives the first"
+        if not recalled:
+            raise UserError(
+                "a policy with a core needs to know what came before: give it its state "
+                "(`initial_state` is the first) or, to learn, `Batch.recalled()`"
+            )
         return recalled[:cut], recalled[cut:]
 
     def roles(self) -> dict[str, nn.Module]:
