@@ -118,7 +118,7 @@ class PolicyConfig(Settings):
     def _engine_carries_core(self) -> Self:
         if self.core is not None and self.engine == "numpy":
             raise ValueError(
-                "cannot have `engine: numpy` with a core, whose gradients only torch derives; "
+                "cannot have `engine: numpy` with a core, which only torch computes; "
                 "use torch or auto"
             )
         return self

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from spotter.config import AlgoConfig
 from spotter.engines import functional, objectives
+from spotter.engines.blas import single_thread
 from spotter.engines.losses import Evaluated, Objective, Slopes
 from spotter.engines.network import Network, numpy_network_for
 from spotter.engines.optim import Optimizer
@@ -214,6 +215,8 @@ def make_learner(policy: Policy, config: AlgoConfig) -> Learner:
     optimizer = Optimizer(policy, config)
     network = numpy_network_for(policy)  # after the optimizer has put all weights into one vector
     if network is None:
+        if policy.memory is not None:
+            single_thread()  # for gradients through time
         return TorchLearner(policy, optimizer)
     return NumpyLearner(network, optimizer)
 

@@ -108,6 +108,24 @@ def test_the_gradient_stops_where_an_episode_begins(core):
     assert felt.sum() == 4, "no other step and no other env"
 
 
+@pytest.mark.parametrize("layers", [1, 2])
+def test_the_gradient_through_time_is_the_one_of_torch(layers):
+    """By hand for `gru`; torch's own cells, step by step, are the reference."""
+    policy = make({"name": "gru", "size": 7, "layers": layers}, shared=True)
+    ends = ends_of("random")
+    first, _, _ = played(policy, ends)
+    sequences = Timeline.of(ends, None, first).sequences()
+    core, found = policy.memory.actor, []
+    x = torch.randn(STEPS * COUNT, 8, dtype=torch.double, requires_grad=True)
+    weight = torch.randn(STEPS * COUNT, 7, dtype=torch.double)
+    for run in (core.run, super(type(core), core).run):
+        output = run(x, sequences.sizes, sequences.state)
+        slopes = torch.autograd.grad((output * weight).sum(), [x, *core.parameters()])
+        found.append((output, *slopes))
+    for ours, theirs in zip(*found, strict=True):
+        assert (ours - theirs).abs().max() < 1e-12
+
+
 def test_the_state_starts_at_zero_and_is_kept_by_the_caller():
     for core, parts in (("gru", 1), ("lstm", 2)):
         shared, apart = make(core, shared=True), make(core, shared=False)
