@@ -47,6 +47,7 @@ KINDS: Final = {
     "algos": Kind("spotter.algos", "algorithm", "make"),
     "envs": Kind("spotter.envs.families", "environment family", "make"),
     "nets": Kind("spotter.policy.encoders", "encoder", "build"),
+    "cores": Kind("spotter.policy.cores", "core", "build"),
     "wrappers": Kind("spotter.envs.wrappers", "wrapper", "wrap"),
     "signals": Kind("spotter.envs.rewards", "reward signal", "make"),
     "sinks": Kind("spotter.sinks.trackers", "sink", "make"),

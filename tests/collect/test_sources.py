@@ -22,12 +22,14 @@ from spotter.types import Progress, UserError
 ENGINES = {"numpy": InProcess, "torch": InThread}
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(
+    params=[{"engine": "numpy"}, {"engine": "torch"}, {"engine": "torch", "core": "gru"}]
+)
 def config(request, make_config):
     return make_config(
         "CartPole-v1",
         {"name": "ppo", "steps": 16, "overlap": True},
-        policy={"engine": request.param, "normalize_obs": "running"},
+        policy={"normalize_obs": "running", **request.param},
         budget={"env_steps": 2000},
     )
 

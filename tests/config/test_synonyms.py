@@ -69,6 +69,12 @@ MEANT = {
     "use_rms_prop=true": "algo.optimizer=rmsprop",
     "ortho_init=false": "policy.orthogonal=false",
     "cuda=true": "device=cuda",
+    "lstm_hidden_size=64": "'policy.core={name: lstm, size: 64}'",
+    "policy_kwargs={lstm_hidden_size: 64, n_lstm_layers: 2, enable_critic_lstm: false}": (
+        "'policy.core={name: lstm, size: 64, layers: 2}' policy.shared=true"
+    ),
+    "enable_critic_lstm=true": "policy.shared=false",
+    "model={use_lstm: true}": "policy.core=lstm",
 }
 
 
@@ -158,6 +164,17 @@ def test_an_algorithm_that_there_is_not(name):
     with pytest.raises(UserError) as caught:
         resolve("CartPole-v1", algo=name)
     assert str(caught.value) == f"unknown algorithm '{name}'; known: a2c, ppo, reinforce"
+
+
+@pytest.mark.parametrize(
+    ("name", "core"), [("RecurrentPPO", "lstm"), ("ppo_lstm", "lstm"), ("recurrent_ppo", "lstm")]
+)
+def test_ppo_with_an_lstm_is_ppo_with_a_core(name, core):
+    meant = f"write algo.name=ppo policy.core={core}"
+    assert sentence(f"algo.name={name}").endswith(f"unknown algorithm '{name}'; {meant}")
+    assert sentence(address=f"CartPole-v1:{name}").endswith(meant)
+    assert sentence("policy=MlpLstmPolicy").endswith("and write policy.core=lstm")
+    resolve("CartPole-v1", shlex.split(meant)[1:])
 
 
 def test_every_target_is_a_setting():

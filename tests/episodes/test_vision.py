@@ -69,6 +69,29 @@ def test_saliency_is_the_size_of_the_gradient(make_config):
     assert change[0] > 3 * change[1]
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_saliency_is_asked_with_what_is_remembered(make_config, shared):
+    """The gradient at what the policy said in the episode, not at what it says without a past."""
+    policy = {"hidden": [16], "encoder": "nature_cnn", "core": "gru", "shared": shared}
+    saved(make_config(ODD, env=TWO, policy=policy))
+    policy, trace = checkpoint.load("@last"), capture("@last", pictures=False)
+    state = vision._state_before(policy, trace, 3)
+    seen = {"obs": torch.from_numpy(trace.columns["obs/obs"][3][None].copy())}
+    assert float(policy.value(seen, state)) == pytest.approx(
+        float(trace.columns["value"][3]), abs=1e-5
+    )
+    for target in vision.TARGETS:
+        found = vision.saliency(policy, trace, 3, target)["obs"]
+        assert found.max() == 255
+        forgotten = vision.saliency(policy, shortened(trace, 3), 0, target)["obs"]
+        assert not np.array_equal(found, forgotten)
+
+
+def shortened(trace, step):
+    """The same episode, as if it had begun at that step."""
+    return replace(trace, columns={name: rows[step:] for name, rows in trace.columns.items()})
+
+
 def _change(policy, trace, step, place) -> float:
     """How far the log-probability moves with one pixel."""
     inputs = policy.inputs({"obs": torch.from_numpy(trace.columns["obs/obs"][step][None])})

@@ -49,6 +49,12 @@ SETUPS = {
     "continuous": ("Pendulum-v1", {"algo": {"name": "ppo", "optimizer": "rmsprop"}}),
     "masked": ("Taxi-v4", {"algo": "ppo"}),
     "box2d": ("LunarLander-v3", {"algo": "ppo", "env": {"family": "box2d"}}),
+    "gru": ("CartPole-v1", {"algo": "ppo", "policy": {"core": "gru", "normalize_obs": "running"}}),
+    "lstm": (
+        "Pendulum-v1",
+        {"algo": "a2c", "policy": {"core": {"name": "lstm", "layers": 2}, "shared": True}},
+    ),
+    "gru, whole episodes": ("CartPole-v1", {"algo": "reinforce", "policy": {"core": "gru"}}),
     "wrapped": (
         "CartPole-v1",
         {

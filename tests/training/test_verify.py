@@ -28,6 +28,14 @@ def test_a_kill_and_a_resume_change_nothing(make_config):
     assert proof.lines()[-1].startswith("resume grade: exact (")
 
 
+def test_what_a_policy_remembers_survives_the_kill(make_config):
+    memory = {"policy": {"core": "lstm"}}
+    config = make_config("CartPole-v1", LONG, **memory, budget={"env_steps": 30_000})
+    proof = verify(config)
+    assert proof.holds, proof.differences
+    assert proof.cut.in_episode and not proof.cut.seeded
+
+
 def test_a_run_that_exists_is_verified_from_where_it_is(make_config):
     config = make_config("CartPole-v1", budget={"env_steps": 300}, video={"when": None})
     result = train(config, new_run=lambda: Run.create(config, "x"))

@@ -117,10 +117,12 @@ class Config(AlgoConfig):
     def check(self, run: RunConfig) -> None:
         rollout = run.env.count * self.steps
         size = self.samples(run.env.count)
-        if size < 1 or rollout % size:
-            near = min(_divisors(rollout), key=lambda n: abs(n - size))
+        unit = 1 if run.policy.core is None else self.steps  # a core learns from whole sequences
+        if size < 1 or rollout % size or size % unit:
+            near = unit * min(_divisors(rollout // unit), key=lambda n: abs(n * unit - size))
+            whole = f"hold whole sequences of {unit} steps (policy.core) and " if unit > 1 else ""
             raise ValueError(
-                f"algo.minibatch={self.minibatch:g} must divide the rollout of env.count × "
+                f"algo.minibatch={self.minibatch:g} must {whole}divide the rollout of env.count × "
                 f"algo.steps = {run.env.count} × {self.steps} = {rollout}; nearest: {near}"
             )
         if size == 1 and run.policy.norm == "batch":
@@ -224,7 +226,7 @@ class PPO:
         with learner.training():
             learn = self._replay if replays else self._epochs
             metrics, steps = learn(samples, size, values_at(config, _SCHEDULED, progress), progress)
-        passes, per_pass = config.passes(progress), ceil(len(batch) / size)
+        passes, per_pass = config.passes(progress), samples.parts(size)
         stopped = steps < passes * per_pass
         metrics |= maths.moments(advantage=batch.advantage)
         metrics |= learner.diagnostics(batch, samples)
@@ -250,11 +252,9 @@ class PPO:
         self, samples: Batch, size: int, now: Mapping[str, float], progress: Progress
     ) -> tuple[dict[str, Scalar], int]:
         """Shuffled passes over the samples, step by step; means of all terms, number of steps."""
-        import torch
-
         rows: list[dict[str, Scalar]] = []
-        for order in self._orders(len(samples), progress):
-            for indices in torch.split(order, size):
+        for _ in range(self.config.passes(progress)):
+            for indices in samples.minibatches(size, self.shuffle):
                 terms = self._minibatch(
                     self.learner.select(samples, indices), now, progress, may_stop=bool(rows)
                 )

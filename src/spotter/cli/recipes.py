@@ -127,6 +127,7 @@ KINDS: Final[dict[str, Callable[[], Listing]]] = {
     "wrappers": _plugins("wrappers"),
     "signals": _plugins("signals"),
     "encoders": _plugins("nets"),
+    "cores": _plugins("cores"),
     "sinks": _plugins("sinks"),
     "defaults": _defaults,
     "metrics": _metrics,

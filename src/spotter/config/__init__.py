@@ -16,7 +16,7 @@ from spotter.config.models import (
     WrapperConfig,
 )
 from spotter.config.plugin import FreeForm
-from spotter.config.policy import EncoderConfig, PolicyConfig
+from spotter.config.policy import CoreConfig, EncoderConfig, PolicyConfig
 from spotter.config.watching import (
     AlertsConfig,
     BudgetConfig,
@@ -33,6 +33,7 @@ __all__ = [
     "AlgoConfig",
     "BudgetConfig",
     "CheckpointConfig",
+    "CoreConfig",
     "EncoderConfig",
     "EnvConfig",
     "EvalConfig",

@@ -122,6 +122,8 @@ def _sentence(details: list[ErrorDetails], path: tree.Path, data: object, root: 
         model = tree.model_at(root, path, data)
         if message.startswith("unknown ") and model is not None and issubclass(model, Plugin):
             name = f"{name}.{model.picked_by}"
+            if path == ("algo",) and (hint := synonyms.of_algorithm(message.split("'")[1])):
+                message = message.partition(";")[0] + hint
         return _own_sentence(name, message, got)
     if wish := _wish(details):
         hint = synonyms.of_policy_class(got) if path == ("policy",) else _near_choice(detail)

@@ -73,11 +73,12 @@ def _plugins(data: Mapping[str, object]) -> Iterator[tuple[str, str, object]]:
     """Where a name picks a plug-in, of which kind, and the name."""
     for single, kind in ((("env", "family"), "envs"), (("algo", "name"), "algos")):
         yield tree.dotted(single), kind, tree.value_at(data, single)
-    encoder = tree.value_at(data, ("policy", "encoder"))
-    if isinstance(encoder, Mapping):
-        yield "policy.encoder.name", "nets", encoder.get("name")
-    elif encoder != AUTO:
-        yield "policy.encoder", "nets", encoder
+    for setting, kind in (("encoder", "nets"), ("core", "cores")):
+        part = tree.value_at(data, ("policy", setting))
+        if isinstance(part, Mapping):
+            yield f"policy.{setting}.name", kind, part.get("name")
+        elif part != AUTO or setting != "encoder":
+            yield f"policy.{setting}", kind, part
     lists: tuple[tuple[tree.Path, str, str], ...] = (
         (("env", "wrappers"), "name", "wrappers"),
         (("reward", "signals"), "source", "signals"),

@@ -10,6 +10,8 @@ from spotter.types import UserError
 COMMAND_LINE: Final = "command line"
 _EXAMPLE: Final = "algo.lr=3e-4"
 _NULLS: Final = ("null", "~", "Null", "NULL")
+_NAMED_BY: Final = {"core": "name"}
+"""Sections that a bare name may stand for, and the key it then is: `core: gru`, `core.size: 8`."""
 _SCHEDULE_KEYS: Final = {info.alias or name for name, info in Schedule.model_fields.items()}
 
 
@@ -42,6 +44,8 @@ def edit(tree: Mapping[str, object], path: Sequence[str], value: object) -> dict
     old = tree.get(head)
     if not rest:
         return merge(tree, {head: value})
+    if isinstance(old, str) and head in _NAMED_BY:
+        old = {_NAMED_BY[head]: old}
     return {**tree, head: edit(old if isinstance(old, Mapping) else {}, rest, value)}
 
 

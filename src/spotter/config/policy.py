@@ -23,6 +23,13 @@ class EncoderConfig(Plugin):
     is_bare: ClassVar[bool] = True
 
 
+class CoreConfig(Plugin):
+    """A memory with settings of its own; see policy/cores/."""
+
+    plugin_kind: ClassVar[str] = "cores"
+    is_bare: ClassVar[bool] = True
+
+
 def _named(data: object, handler: ValidatorFunctionWrapHandler) -> object:
     """A name stays one, once it is known; a map is validated by the encoder it names."""
     if data == AUTO or isinstance(data, EncoderConfig):
@@ -33,6 +40,20 @@ def _named(data: object, handler: ValidatorFunctionWrapHandler) -> object:
 
 
 AnyEncoder = Annotated[str | SerializeAsAny[EncoderConfig], WrapValidator(_named)]
+
+
+def _core(data: object, handler: ValidatorFunctionWrapHandler) -> object:
+    """A name stands for the core's settings, which are saved with a run."""
+    if data is None or isinstance(data, CoreConfig):
+        return handler(data)
+    section = {CoreConfig.picked_by: data} if isinstance(data, str) else data
+    return CoreConfig.chosen(section).from_data(section)
+
+
+AnyCore = Annotated[
+    SerializeAsAny[CoreConfig] | None,
+    WrapValidator(_core, json_schema_input_type=str | CoreConfig | None),
+]
 
 
 class PolicyConfig(Settings):
@@ -46,6 +67,9 @@ class PolicyConfig(Settings):
     )
     activation: Literal["tanh", "relu", "elu", "gelu", "silu"] | None = Field(
         None, description="null: tanh, or relu for images."
+    )
+    core: AnyCore = Field(
+        None, description="A memory behind the trunk: gru, lstm, or a map with its settings."
     )
     norm: Literal["layer", "batch"] | None = Field(None, description="After each trunk layer.")
     shared: bool | None = Field(
@@ -92,4 +116,13 @@ class PolicyConfig(Settings):
     def _positive(self) -> Self:
         if self.hidden is not None and any(width < 1 for width in self.hidden):
             raise ValueError("needs every width in `hidden` to be at least 1")
+        return self
+
+    @model_validator(mode="after")
+    def _engine_carries_core(self) -> Self:
+        if self.core is not None and self.engine == "numpy":
+            raise ValueError(
+                "cannot have `engine: numpy` with a core, which only torch computes; "
+                "use torch or auto"
+            )
         return self

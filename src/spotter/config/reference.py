@@ -25,7 +25,7 @@ from spotter.config.models import (
     WrapperConfig,
 )
 from spotter.config.plugin import Plugin
-from spotter.config.policy import EncoderConfig
+from spotter.config.policy import CoreConfig, EncoderConfig
 from spotter.config.watching import PlateauAction, PlateauConfig
 from spotter.schedules import Schedule
 
@@ -100,6 +100,7 @@ def _entries() -> Iterator[Entry]:
         "wrappers": WrapperConfig,
         "signals": SignalConfig,
         "nets": EncoderConfig,
+        "cores": CoreConfig,
         "sinks": SinkConfig,
     }
     for kind, base in others.items():

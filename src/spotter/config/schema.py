@@ -20,7 +20,7 @@ from spotter.config.models import (
     WrapperConfig,
 )
 from spotter.config.plugin import Plugin
-from spotter.config.policy import AUTO, EncoderConfig, PolicyConfig
+from spotter.config.policy import AUTO, CoreConfig, EncoderConfig, PolicyConfig
 
 Schema = dict[str, Any]
 
@@ -57,7 +57,10 @@ def recipe_schema() -> Schema:
     run["properties"]["sinks"]["items"] = _bare_or_by_name(SinkConfig, defs)
     encoder = defs[PolicyConfig.__name__]["properties"]["encoder"]
     encoder["anyOf"] = [{"const": AUTO}, *_bare_or_by_name(EncoderConfig, defs)["anyOf"]]
-    for replaced in (AlgoConfig, WrapperConfig, SignalConfig, SinkConfig, EncoderConfig):
+    core = defs[PolicyConfig.__name__]["properties"]["core"]
+    core["anyOf"] = [{"type": "null"}, *_bare_or_by_name(CoreConfig, defs)["anyOf"]]
+    plugged = (AlgoConfig, WrapperConfig, SignalConfig, SinkConfig, EncoderConfig, CoreConfig)
+    for replaced in plugged:
         del defs[replaced.__name__]
     variant = _variant(run, defs)
     return {

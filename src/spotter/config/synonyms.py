@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from spotter.config.models import AlgoConfig, EnvConfig
+from spotter.config.overrides import merge
 from spotter.config.words import listed
 
 Proposal = dict[str, Any]
@@ -18,10 +19,12 @@ Convert = Callable[[Any, Mapping[str, Any]], Proposal]
 """The value as written, and the config around it."""
 
 SB3: Final = "SB3"
+CONTRIB: Final = "SB3-contrib"
 CLEANRL: Final = "CleanRL"
 RLLIB: Final = "RLlib"
 _ACTIVATIONS: Final = ("tanh", "relu", "elu", "gelu", "silu")
-_POLICY_CLASSES: Final = ("MlpPolicy", "CnnPolicy", "MultiInputPolicy", "MlpLstmPolicy")
+_NETWORKS: Final = ("Mlp", "Cnn", "MultiInput")
+_POLICY_CLASSES: Final = [f"{net}{kind}Policy" for net in _NETWORKS for kind in ("", "Lstm")]
 _GROUPS: Final = ("policy_kwargs", "model", "training", "env_runners")
 """Maps whose keys are settings themselves."""
 
@@ -159,11 +162,18 @@ def _advantage(value: object, data: Mapping[str, object]) -> Proposal:
     return {"algo.normalize_advantage": "minibatch" if wanted else None}
 
 
+def _core(setting: str) -> Convert:
+    """A number of SB3-contrib's or RLlib's LSTM, as a setting of the core."""
+    return lambda value, data: {"policy.core": {"name": "lstm", setting: value}}
+
+
 def _value_clip(value: object, data: Mapping[str, object]) -> Proposal:
     clip = _inside(data, "algo", "clip")
     return {"algo.value_clip": (clip if _number(clip) is not None else 0.2) if value else None}
 
 
+_LSTM: Final = _either({"policy.core": "lstm"}, {"policy.core": None})
+_APART: Final = _either({"policy.shared": False}, {"policy.shared": True})
 _ADVANTAGE: Final = "PPO: minibatch, rollout or null; A2C: true or false"
 _ROLLOUT: Final = "per env in both; a rollout is env.count × algo.steps samples"
 _OFF_POLICY: Final = "a setting of off-policy algorithms; Spotter has a2c, ppo and reinforce"
@@ -257,6 +267,12 @@ SYNONYMS: Final = (
     Synonym("fcnet_hiddens", RLLIB, ("policy.hidden",), "", _layers),
     Synonym("activation_fn", SB3, ("policy.activation",), "its name: relu, tanh …", _activation),
     Synonym("fcnet_activation", RLLIB, ("policy.activation",), "", _activation),
+    Synonym("lstm_hidden_size", CONTRIB, ("policy.core",), "", _core("size")),
+    Synonym("n_lstm_layers", CONTRIB, ("policy.core",), "", _core("layers")),
+    Synonym("enable_critic_lstm", CONTRIB, ("policy.shared",), "a core each, or one", _APART),
+    Synonym("lstm_cell_size", RLLIB, ("policy.core",), "", _core("size")),
+    Synonym("use_lstm", RLLIB, ("policy.core",), "", _LSTM),
+    Synonym("max_seq_len", RLLIB, ("algo.steps",), "sequences are cut at the rollout", _nothing),
     Synonym("ortho_init", SB3, ("policy.orthogonal",)),
     Synonym("log_std_init", SB3, ("policy.log_std",)),
     Synonym("squash_output", SB3, ("policy.squash",)),
@@ -335,7 +351,7 @@ def proposal(name: str, value: object, data: Mapping[str, object]) -> Proposal:
     if name in _GROUPS and isinstance(value, Mapping):
         found: Proposal = {}
         for key, inner in value.items():
-            found |= proposal(str(key), inner, data)
+            found = merge(found, proposal(str(key), inner, data))
         return found
     synonym = find(name)
     return synonym.proposal(value, data) if synonym else {}
@@ -359,7 +375,16 @@ def of_policy_class(value: object) -> str:
     """`MlpPolicy` and the like, where a map of settings should stand."""
     if value not in _POLICY_CLASSES:
         return ""
+    if "Lstm" in value:
+        return "; leave it out, and write policy.core=lstm"
     return "; leave it out: the network follows from what the environment shows (policy.hidden …)"
+
+
+def of_algorithm(name: str) -> str:
+    """What to write for PPO with an LSTM, which is an algorithm of its own elsewhere."""
+    is_recurrent = name.lower().replace("_", "") in ("recurrentppo", "ppolstm", "ppogru")
+    core = "gru" if name.lower().endswith("gru") else "lstm"
+    return f"; write algo.name=ppo policy.core={core}" if is_recurrent else ""
 
 
 def written(meant: Proposal) -> str:

@@ -214,6 +214,7 @@ class Updates:
             and self._updates > 1
             and policy.config.engine == "auto"
             and policy.config.norm != "batch"  # its statistics would move with undone steps
+            and batch.timeline is None  # sequences are of other lengths every time
         )
 
     def advantages(

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from spotter.config import AlgoConfig
 from spotter.engines import functional, objectives
+from spotter.engines.blas import single_thread
 from spotter.engines.losses import Evaluated, Objective, Scalar, Slopes
 from spotter.engines.network import Network, numpy_network_for
 from spotter.engines.optim import Optimizer
@@ -184,7 +185,7 @@ class TorchLearner(Learner[Tensor]):
 
     def evaluate(self, batch: Batch[Tensor]) -> Evaluated[Tensor]:
         self._said = ()  # its memory is wanted
-        said = self._policy.evaluate(batch.obs, batch.action, batch.mask)
+        said = self._policy.evaluate(batch.obs, batch.action, batch.mask, batch.recalled())
         self._said = said.log_prob, said.entropy, self._policy.normalize_value(said.value)
         return Evaluated(*(x.detach() for x in self._said))
 
@@ -203,7 +204,8 @@ class TorchLearner(Learner[Tensor]):
 
     @torch.no_grad()
     def log_prob(self, batch: Batch[Tensor]) -> Tensor:
-        return self._policy.evaluate(batch.obs, batch.action, batch.mask).log_prob
+        said = self._policy.evaluate(batch.obs, batch.action, batch.mask, batch.recalled())
+        return said.log_prob
 
     def restored(self, raw_value: Tensor) -> Tensor:
         norm = self._policy.value_norm
@@ -218,6 +220,8 @@ def make_learner(policy: Policy, config: AlgoConfig) -> Learner:
     optimizer = Optimizer(policy, config)
     network = numpy_network_for(policy)  # after the optimizer has put all weights into one vector
     if network is None:
+        if policy.memory is not None:
+            single_thread()  # for gradients through time
         return cast(Learner, TorchLearner(policy, optimizer))
     return cast(Learner, NumpyLearner(network, optimizer))
 

@@ -18,6 +18,7 @@ from spotter.types import Array, UserError
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from spotter.policy.actor import PolicyState
     from spotter.policy.actor_critic import Policy
 
 Bytes = npt.NDArray[np.uint8]
@@ -116,7 +117,8 @@ def saliency(
 ) -> dict[str, Bytes]:
     """How much each pixel would change the log-probability of what was done, or the value.
 
-    The absolute gradient, stretched so that the most important pixel of all images is white.
+    The absolute gradient, stretched so that the most important pixel of all images is white. A
+    policy with memory is asked with what it remembers of the steps before.
     """
     import torch
 
@@ -126,23 +128,44 @@ def saliency(
         raise UserError("this run has no critic, so there is no value to explain; take the action")
     paths = list(_convolutions(policy))
     with torch.no_grad():
+        state = _state_before(policy, trace, step)
         inputs = policy.inputs(_observation(policy, trace, step))
     pictures = [inputs[path].clone().requires_grad_() for path in paths]
     with torch.enable_grad():
         seen = {**inputs, **dict(zip(paths, pictures, strict=True))}
         if target == "value":
-            wanted = policy.value_head(policy.critic(seen)).sum()
+            wanted = policy.value_head(_features(policy, seen, state)[1]).sum()
         else:
             mask = trace.columns["mask"][step] if "mask" in trace.columns else None
             valid = None if mask is None else torch.from_numpy(mask[None].copy())
             done = torch.from_numpy(np.array(trace.columns["action"][step])[None])
-            wanted = policy.policy_head(policy.actor(seen), valid).log_prob(done).sum()
+            features = _features(policy, seen, state)[0]
+            wanted = policy.policy_head(features, valid).log_prob(done).sum()
         slopes = torch.autograd.grad(wanted, pictures)
     sizes = [slope[0].abs().numpy() for slope in slopes]
     largest = max(float(size.max()) for size in sizes)
     return {
         path: _bytes(size / max(largest, 1e-12)) for path, size in zip(paths, sizes, strict=True)
     }
+
+
+def _state_before(policy: "Policy", trace: Trace, step: int) -> "PolicyState":
+    """What the policy remembers at a step: what follows from all it has seen before."""
+    state = policy.initial_state(1)
+    for before in range(step) if state else ():
+        _, _, state = policy(_observation(policy, trace, before), None, state)
+    return state
+
+
+def _features(
+    policy: "Policy", inputs: "dict[str, Tensor]", state: "PolicyState"
+) -> "tuple[Tensor, Tensor]":
+    """What the action head and the value head see."""
+    actor = policy.actor(inputs)
+    critic = actor if policy.shared else policy.critic(inputs)
+    if policy.memory is not None:
+        actor, critic, _ = policy.memory(actor, critic, state)
+    return actor, critic
 
 
 def _convolutions(policy: "Policy") -> "dict[str, list[nn.Conv2d]]":

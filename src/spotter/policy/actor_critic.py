@@ -11,10 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from spotter.config import PolicyConfig
-from spotter.policy import encoding
+from spotter.policy import encoding, memory
 from spotter.policy.actor import Acted, PolicyState
 from spotter.policy.heads import Distribution, Head, choose
 from spotter.policy.layers import ACTIVATIONS, initialized, trunk
+from spotter.policy.memory import Recalled
 from spotter.policy.normalizers import BoundsNorm, RunningNorm, ValueNorm, is_scaled
 from spotter.types import Leaf, Spaces
 
@@ -42,14 +43,17 @@ class Policy(nn.Module):
         self.inputs = Inputs(spaces.observation, config)
         self.actor = Body(spaces.observation, config, images)
         self.critic = self.actor if self.shared else Body(spaces.observation, config, images)
-        self.policy_head = Head(self.actor.features, spaces.action, config)
-        self.value_head = initialized(nn.Linear(self.critic.features, 1), 1.0, config.orthogonal)
+        widths = self.actor.features, self.critic.features
+        self.memory = memory.make(config, widths[0], None if self.shared else widths[1])
+        widths = widths if self.memory is None else self.memory.widths
+        self.policy_head = Head(widths[0], spaces.action, config)
+        self.value_head = initialized(nn.Linear(widths[1], 1), 1.0, config.orthogonal)
         self.value_norm = ValueNorm(self.value_head) if config.normalize_values else None
         self.eval()
 
     def initial_state(self, count: int) -> PolicyState:
-        """What it remembers where `count` episodes begin: nothing, for it has no memory."""
-        return ()
+        """What it remembers where `count` episodes begin; empty without `policy.core`."""
+        return () if self.memory is None else self.memory.initial_state(count)
 
     @torch.inference_mode()
     def act(
@@ -68,22 +72,26 @@ class Policy(nn.Module):
         action = choose(distribution, generator, deterministic)
         return Acted(action, distribution.log_prob(action), value, state)
 
-    def evaluate(self, obs: TensorObs, action: Tensor, mask: Tensor | None = None) -> Evaluated:
-        distribution, value, _ = self(obs, mask)
+    def evaluate(
+        self, obs: TensorObs, action: Tensor, mask: Tensor | None = None, recalled: Recalled = ()
+    ) -> Evaluated:
+        distribution, value, _ = self(obs, mask, recalled)
         return Evaluated(distribution.log_prob(action), distribution.entropy(), value)
 
     @torch.inference_mode()
     def value(self, obs: TensorObs, state: PolicyState = ()) -> Tensor:
-        inputs = self.inputs(obs)
-        return self._value(self.critic(inputs))
+        features = self.critic(self.inputs(obs))
+        return self._value(features if not self.memory else self.memory.of_critic(features, state))
 
     def forward(
-        self, obs: TensorObs, mask: Tensor | None = None, state: PolicyState = ()
+        self, obs: TensorObs, mask: Tensor | None = None, state: Recalled = ()
     ) -> tuple[Distribution, Tensor, PolicyState]:
         inputs = self.inputs(obs)
         actor = self.actor(inputs)
-        critic = actor if self.shared else self.critic(inputs)
-        return self.policy_head(actor, mask), self._value(critic), state
+        critic, after = actor if self.shared else self.critic(inputs), ()
+        if self.memory is not None:
+            actor, critic, after = self.memory(actor, critic, state)
+        return self.policy_head(actor, mask), self._value(critic), after
 
     def _value(self, features: Tensor) -> Tensor:
         value: Tensor = self.value_head(features).squeeze(-1)
@@ -121,6 +129,7 @@ class Policy(nn.Module):
         )
         modules: dict[str, nn.Module] = {
             **trunks,
+            **({} if self.memory is None else self.memory.roles()),
             "policy_head": self.policy_head,
             "value_head": self.value_head,
         }
@@ -129,6 +138,8 @@ class Policy(nn.Module):
     def critic_parameters(self) -> list[nn.Parameter]:
         """Parameters only the critic uses."""
         own = [] if self.shared else list(self.critic.parameters())
+        if self.memory is not None and self.memory.critic is not None:
+            own += self.memory.critic.parameters()
         return [*own, *self.value_head.parameters()]
 
 

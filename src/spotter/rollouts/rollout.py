@@ -4,7 +4,7 @@ Names: `x[t]` belongs to the decision at vector step t.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -17,7 +17,9 @@ from typing_extensions import TypeVar
 
 from spotter.envs.backends.buffers import Buffers
 from spotter.policy.actor import PolicyState
+from spotter.policy.memory import Recalled
 from spotter.rollouts.images import History, Stacks
+from spotter.rollouts.timeline import Timeline
 from spotter.types import Numbers, Spaces
 
 X = TypeVar("X", bound=Numbers, default=Numbers)
@@ -44,6 +46,8 @@ class Batch(Generic[X]):
     advantage: X
     target: X
     mask: X | None
+    timeline: Timeline | None = None
+    """Which samples follow each other, where the policy has a memory."""
 
     def __len__(self) -> int:
         return len(self.action)
@@ -60,7 +64,22 @@ class Batch(Generic[X]):
             advantage=self.advantage[indices],
             target=self.target[indices],
             mask=None if self.mask is None else self.mask[indices],
+            timeline=None if self.timeline is None else self.timeline.select(indices),
         )
+
+    def minibatches(self, size: int, generator: torch.Generator) -> Iterator[Tensor]:
+        """All samples in random order, `size` at a time; whole sequences with a memory."""
+        if self.timeline is not None:
+            return self.timeline.minibatches(size, generator)
+        return iter(torch.split(torch.randperm(len(self), generator=generator), size))
+
+    def parts(self, size: int) -> int:
+        """How many minibatches there are in one pass."""
+        return math.ceil(len(self) / size) if not self.timeline else self.timeline.parts(size)
+
+    def recalled(self) -> Recalled:
+        """How a policy with memory is told what happened before each sample."""
+        return () if self.timeline is None else self.timeline.sequences()
 
     def sample_obs(self) -> Mapping[str, X]:
         """Enough observations for a diagnosis, spread evenly."""
@@ -228,7 +247,7 @@ class Rollout(Generic[Block]):
             view.mask = None if self.mask is None else self.mask.numpy()
             self._arrays = view
         view = self._arrays
-        view.whole, view.lost = self.whole, self.lost
+        view.whole, view.lost, view.state = self.whole, self.lost, self.state
         return view
 
     def flatten(self, advantage: Block, target: Block, whole: bool = False) -> Batch[Block]:
@@ -254,4 +273,8 @@ class Rollout(Generic[Block]):
             advantage=flat(advantage),
             target=flat(target),
             mask=None if self.mask is None else flat(self.mask),
+            timeline=self._timeline(None if self.whole or whole else self.host["valid"]),
         )
+
+    def _timeline(self, keep: npt.NDArray[Any] | None) -> Timeline | None:
+        return Timeline.of(self.host["episode_end"], keep, self.state) if self.state else None

@@ -156,7 +156,8 @@ def _network(spaces: Spaces, config: PolicyConfig) -> tuple[float, int]:
 
 
 def _hidden(config: PolicyConfig) -> str:
-    return f"policy.hidden={list(config.hidden) if config.hidden is not None else 'null'}"
+    core = f", policy.core {config.core.name}" if config.core is not None else ""
+    return f"policy.hidden={list(config.hidden) if config.hidden is not None else 'null'}{core}"
 
 
 def _needs(what: str, need: float, have: float) -> str:

@@ -85,12 +85,21 @@ def _training(training: "Training") -> dict[str, str]:
     overlap = {"overlap": training.overlap} if training.overlap else {}
     return {
         "algorithm": config.algo.name,
-        "policy": f"{parameters:,} parameters on {training.device}",
+        "policy": f"{parameters:,} parameters on {training.device}{_core(training)}",
         "engine": _engine(training),
         **overlap,
         "budget": str(config.budget),
         "evaluates": _evaluates(config.eval),
     }
+
+
+def _core(training: "Training") -> str:
+    """What a policy with a core remembers through: the width of each of its layers."""
+    core: Any = training.config.policy.core
+    if core is None:
+        return ""
+    widths = [getattr(core, "size", 0)] * getattr(core, "layers", 1)
+    return f", core {core.name}{f' {widths}' if all(widths) else ''}"
 
 
 def _evaluates(config: EvalConfig) -> str:

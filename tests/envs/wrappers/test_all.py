@@ -22,6 +22,7 @@ EXAMPLES = {
     "lunar_physics": {"gravity": [-11, -9]},
     "gymnasium": {"wrapper": "ClipReward", "kwargs": {"min_reward": -1}},
     "previous_action": {"count": 2},
+    "hide": {"indices": [1, 3]},
 }
 PICTURES = ("grayscale", "resize")
 
