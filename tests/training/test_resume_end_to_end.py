@@ -189,31 +189,41 @@ def test_an_interrupted_run_goes_on_as_if_never_stopped(make_config):
     assert again.test.scores == whole.test.scores
 
 
-def test_an_evaluation_that_was_cut_short_is_made_up_for(make_config, monkeypatch):
+@pytest.mark.parametrize(("call", "env_steps"), [(2, 256), (-2, 640), (-1, 640)])
+def test_an_evaluation_that_was_cut_short_is_made_up_for(make_config, monkeypatch, call, env_steps):
+    """In the middle of training, the last evaluation, or the test: numbers stand in their row."""
     from spotter.training.evaluate import Evaluator
 
     settings = {"budget": {"env_steps": 640}, "eval": {"every_steps": 128, "episodes": 2}}
-    whole = trained(make_config, **settings)
     play = Evaluator._play
     calls = []
 
-    def interrupted(self, *args):
+    def counted(self, *args):
         calls.append(1)
-        if len(calls) == 2:
+        if len(calls) == stop_at:
             os.kill(os.getpid(), signal.SIGINT)
         return play(self, *args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Evaluator, "_play", interrupted)
+        patch.setattr(Evaluator, "_play", counted)
+        stop_at = 0
+        whole = trained(make_config, **settings)
+        stop_at = call if call > 0 else len(calls) + 1 + call
+        calls.clear()
         stopped = trained(make_config, **settings)
     assert stopped.reason == "interrupted"
-    assert stopped.env_steps == 256, "in the second evaluation"
+    assert stopped.env_steps == env_steps
     again = go_on(stopped.run.id)
-    ours, theirs = (
-        [(e["env_steps"], e["scores"]) for e in result.run.evaluations()]
-        for result in (whole, again)
-    )
-    assert ours == theirs
+    assert told(again.run) == told(whole.run)
+
+
+def told(run):
+    """Every score: in which row it stands, and the evaluation it is from."""
+    rows = [
+        (row["update"], {key: row[key] for key in row if key.startswith(("eval/", "test/"))})
+        for row in run.metrics()
+    ]
+    return rows, [(e["env_steps"], e["seeds"], e["scores"]) for e in run.evaluations()]
 
 
 def test_a_deferred_evaluation_that_a_stop_kept_waiting_is_of_the_weights_that_were_due(

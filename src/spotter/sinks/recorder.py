@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from spotter.diagnose.alerts import Alert, AlertCount, Watcher
 from spotter.sinks.base import Ending, Row, Sink, Start
+from spotter.sinks.jsonl import Jsonl
 from spotter.sinks.pace import Pace
 from spotter.types import Episode, Evaluation, Update
 
@@ -116,6 +117,12 @@ class Recorder:
         for remark in filter(None, remarks):
             self.note(remark)
         return row
+
+    def amend(self) -> None:
+        """Scores that belong to the last row: a stop had come before they were known."""
+        for sink in self._of_run:
+            if self._waiting and isinstance(sink, Jsonl) and sink.amend(self._waiting):
+                self._waiting = {}
 
     @property
     def train_score(self) -> float | None:

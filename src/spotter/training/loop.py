@@ -86,6 +86,7 @@ class Loop:
             self.reason = self.reason or "budget"
             if self.test is None and self.reason in ("budget", "alert"):
                 self._final_test()
+                self.recorder.amend()
         if self.test is None:
             self.reason = self.interrupts.requested or self.reason
         self.save()
@@ -96,7 +97,8 @@ class Loop:
         if self.keeper:
             self.keeper.await_score(self.training.env_steps)
         self._evaluate(self.training.env_steps)
-        self._write_results()
+        self._write_results(late=True)
+        self.recorder.amend()
 
     def score_start(self, before: Evaluation | None) -> None:
         """A fork's first weights are a checkpoint and a candidate like all later ones."""
@@ -193,15 +195,18 @@ class Loop:
         if scored.candidate.is_solved and self.training.config.eval.stop_when_solved:
             self.reason, self.test = "solved", scored.candidate.test
 
-    def _write_results(self) -> None:
-        """Scores go beside the weights they belong to, which may be older than the present ones."""
+    def _write_results(self, late: bool = False) -> None:
+        """Scores go beside the weights they belong to, which may be older than the present ones.
+
+        `late`: the row of the present weights was written before they were known.
+        """
         unwritten, self._unwritten = self._unwritten, []
         for scored in unwritten:
             candidate = scored.candidate
             if scored.is_best:
                 self._best = candidate.evaluation or candidate.test
             if self.run and self.keeper:
-                results.write(self.run, self.keeper, scored, late=self.scorer.deferred)
+                results.write(self.run, self.keeper, scored, late or self.scorer.deferred)
             self._films.add_if_due(scored)
         tested, self._tested = self._tested, None
         if tested:
