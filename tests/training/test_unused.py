@@ -30,6 +30,7 @@ CHANGES = {
     "policy.encoder": "impala_cnn",
     "policy.hidden": [16],
     "policy.activation": "elu",
+    "policy.core": "gru",
     "policy.norm": "layer",
     "policy.shared": True,
     "policy.discrete": "binary",
