@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from spotter import plugins
-from spotter.config import synonyms, tree
+from spotter.config import other_names, synonyms, tree
 from spotter.config.plugin import Plugin
 from spotter.config.words import listed, shown
 from spotter.types import UserError
@@ -122,11 +122,11 @@ def _sentence(details: list[ErrorDetails], path: tree.Path, data: object, root: 
         model = tree.model_at(root, path, data)
         if message.startswith("unknown ") and model is not None and issubclass(model, Plugin):
             name = f"{name}.{model.picked_by}"
-            if path == ("algo",) and (hint := synonyms.of_algorithm(message.split("'")[1])):
+            if path == ("algo",) and (hint := other_names.of_algorithm(message.split("'")[1])):
                 message = message.partition(";")[0] + hint
         return _own_sentence(name, message, got)
     if wish := _wish(details):
-        hint = synonyms.of_policy_class(got) if path == ("policy",) else _near_choice(detail)
+        hint = other_names.of_policy_class(got) if path == ("policy",) else _near_choice(detail)
         return f"{name} should be {wish}, got {shown(got)}{hint}"
     return f"{name}: {detail['msg'][0].lower()}{detail['msg'][1:]}, got {shown(got)}"
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from spotter import plugins
-from spotter.config import environments, recipes, shape, synonyms, tree
+from spotter.config import environments, other_names, recipes, shape, tree
 from spotter.config.models import AlgoConfig, EnvConfig
 from spotter.config.overrides import merge
 from spotter.config.words import listed
@@ -188,7 +188,7 @@ def _choose_variant(
             keys = list(dict.fromkeys(one.key for one in candidates))
             near = plugins.nearest(variant, keys)
             hint = f"did you mean '{name}:{near}'?" if near else f"it has {listed(keys, 'and')}"
-            hint = synonyms.of_algorithm(variant).removeprefix("; ") or hint
+            hint = other_names.of_algorithm(variant).removeprefix("; ") or hint
             raise UserError(f"{name} has no variant '{variant}'; {hint}")
         variant, algo = "", variant
     if algo is None:

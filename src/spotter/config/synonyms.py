@@ -19,12 +19,9 @@ Convert = Callable[[Any, Mapping[str, Any]], Proposal]
 """The value as written, and the config around it."""
 
 SB3: Final = "SB3"
-CONTRIB: Final = "SB3-contrib"
 CLEANRL: Final = "CleanRL"
 RLLIB: Final = "RLlib"
 _ACTIVATIONS: Final = ("tanh", "relu", "elu", "gelu", "silu")
-_NETWORKS: Final = ("Mlp", "Cnn", "MultiInput")
-_POLICY_CLASSES: Final = [f"{net}{kind}Policy" for net in _NETWORKS for kind in ("", "Lstm")]
 _GROUPS: Final = ("policy_kwargs", "model", "training", "env_runners")
 """Maps whose keys are settings themselves."""
 
@@ -267,9 +264,9 @@ SYNONYMS: Final = (
     Synonym("fcnet_hiddens", RLLIB, ("policy.hidden",), "", _layers),
     Synonym("activation_fn", SB3, ("policy.activation",), "its name: relu, tanh …", _activation),
     Synonym("fcnet_activation", RLLIB, ("policy.activation",), "", _activation),
-    Synonym("lstm_hidden_size", CONTRIB, ("policy.core",), "", _core("size")),
-    Synonym("n_lstm_layers", CONTRIB, ("policy.core",), "", _core("layers")),
-    Synonym("enable_critic_lstm", CONTRIB, ("policy.shared",), "a core each, or one", _APART),
+    Synonym("lstm_hidden_size", "SB3-contrib", ("policy.core",), "", _core("size")),
+    Synonym("n_lstm_layers", "SB3-contrib", ("policy.core",), "", _core("layers")),
+    Synonym("enable_critic_lstm", "SB3-contrib", ("policy.shared",), "a core each, or one", _APART),
     Synonym("lstm_cell_size", RLLIB, ("policy.core",), "", _core("size")),
     Synonym("use_lstm", RLLIB, ("policy.core",), "", _LSTM),
     Synonym("max_seq_len", RLLIB, ("algo.steps",), "sequences are cut at the rollout", _nothing),
@@ -369,22 +366,6 @@ def hint(name: str, value: object, data: Mapping[str, object]) -> str:
         return ""
     note = f" ({synonym.note})" if synonym.note else ""
     return f"did you mean {listed(synonym.settings, 'and')}?{note}"
-
-
-def of_policy_class(value: object) -> str:
-    """`MlpPolicy` and the like, where a map of settings should stand."""
-    if value not in _POLICY_CLASSES:
-        return ""
-    if "Lstm" in value:
-        return "; leave it out, and write policy.core=lstm"
-    return "; leave it out: the network follows from what the environment shows (policy.hidden …)"
-
-
-def of_algorithm(name: str) -> str:
-    """What to write for PPO with an LSTM, which is an algorithm of its own elsewhere."""
-    is_recurrent = name.lower().replace("_", "") in ("recurrentppo", "ppolstm", "ppogru")
-    core = "gru" if name.lower().endswith("gru") else "lstm"
-    return f"; write algo.name=ppo policy.core={core}" if is_recurrent else ""
 
 
 def written(meant: Proposal) -> str:
