@@ -36,7 +36,7 @@ from spotter.rundir.files import (
     write_json,
 )
 from spotter.rundir.identity import FOLDER_VARIABLE, FORMAT, home
-from spotter.rundir.lines import read_lines
+from spotter.rundir.lines import last_record, read_lines
 from spotter.types import UserError
 from spotter.versions import versions
 
@@ -223,6 +223,13 @@ class Run:
         self.write_config(config)
         self.event("resume", {key: session[key] for key in ("env_steps", "changes", "why", "by")})
         return self
+
+    def take_last_row(self) -> dict[str, object]:
+        """Of metrics.jsonl, removed there; empty if there is none."""
+        last = last_record(self.metrics_path)
+        if last:
+            cut_lines(self.metrics_path, lambda row: row != last)
+        return last
 
     def update(self, **fields: object) -> None:
         """Change entries of run.json."""

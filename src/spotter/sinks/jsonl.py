@@ -9,8 +9,7 @@ from time import monotonic
 from typing import Final
 
 from spotter.rundir import thinning
-from spotter.rundir.files import LineWriter, StorageError, cut_lines
-from spotter.rundir.lines import last_record
+from spotter.rundir.files import LineWriter, StorageError
 from spotter.rundir.run import Run
 from spotter.sinks.base import Ending, Row, Start
 from spotter.types import Evaluation
@@ -62,10 +61,9 @@ class Jsonl:
     def amend(self, metrics: Mapping[str, float]) -> bool:
         """Whether there is a last row; it is written again with these numbers."""
         assert self._rows is not None, "rows come after open()"
-        last = last_record(self._run.metrics_path)
+        with self._rows.paused():
+            last = self._run.take_last_row()
         if last:
-            with self._rows.paused():
-                cut_lines(self._run.metrics_path, lambda row: row != last)
             self._rows.write({**last, **metrics})
         return bool(last)
 
