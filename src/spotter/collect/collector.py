@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from spotter import seeding
+from spotter.collect import resume
 from spotter.collect.rewards import RewardMixer
 from spotter.config import RewardConfig
 from spotter.engines.acting import NumpyActor
@@ -26,7 +27,7 @@ from spotter.policy.actor import PolicyState, cleared
 from spotter.rollouts.images import History
 from spotter.rollouts.rollout import Rollout
 from spotter.schedules import Schedule
-from spotter.types import Array, Episode, Progress, ReplayLog, UserError
+from spotter.types import Array, Episode, Progress, UserError
 
 _LONGEST_EPISODE = 1_000_000
 
@@ -348,7 +349,7 @@ class Collector:
             "policy_state": [part.cpu().numpy() for part in self._state],
             "parts": self._parts.copy(),
             "mixer": self.mixer.state(),
-            "tapes": [_log_data(log) for log in self.vector.replay_logs()],
+            "tapes": [resume.log_data(log) for log in self.vector.replay_logs()],
             "obs": {path: leaf.copy() for path, leaf in self.vector.buffers.obs.items()},
         }
 
@@ -359,7 +360,7 @@ class Collector:
             self.actor.generator.set_state(torch.as_tensor(state["actions"]))
         else:  # its stream cannot be continued here: another one, the same every time
             self.actor.generator.manual_seed(seeding.integer(self.env_steps, "on another device"))
-        begun = self._replay(state)
+        begun = resume.replay(self.vector, self._seeds, state)
         going_on = [row for row in range(self.vector.count) if row not in set(begun)]
         if going_on and state["parts"].shape == self._parts.shape:
             self._parts[going_on] = state["parts"][going_on]
@@ -371,28 +372,7 @@ class Collector:
         self.mixer.restore(state["mixer"], begun)
         return begun
 
-    def _replay(self, state: Mapping[str, Any]) -> list[int]:
-        """Replay every env to where it was; one that ends up elsewhere begins a new episode."""
-        everyone = list(range(self.vector.count))
-        logs = [ReplayLog(**{**log, "actions": tuple(log["actions"])}) for log in state["tapes"]]
-        if len(logs) != self.vector.count:
-            return everyone
-        # envs that cannot be restored start from their present, freshly seeded observation
-        fresh = [ReplayLog({}, seed, ()) for seed in self._seeds]
-        arrived = self.vector.replay(logs)
-        for path, leaf in self.vector.buffers.obs.items():
-            for row in everyone:
-                arrived[row] &= np.array_equal(leaf[row], state["obs"][path][row], equal_nan=True)
-        begun = [row for row in everyone if not arrived[row]]
-        if begun:
-            self.vector.replay([fresh[row] if row in begun else logs[row] for row in everyone])
-        return begun
-
 
 def _any(flags: Bools) -> bool:
     """`flags.any()` for few of them, several times faster."""
     return b"\x01" in flags.tobytes()
-
-
-def _log_data(log: ReplayLog) -> dict[str, object]:
-    return {"start": log.start, "seed": log.seed, "actions": np.array(log.actions)}
