@@ -41,7 +41,7 @@ def test_origin(spotter):
         (["CartPole-v1:pp"], "CartPole-v1 has no variant 'pp'; did you mean 'CartPole-v1:ppo'?"),
         ([ADDRESS, "algo.clp=1"], "command line: algo.clp is not a setting; did you mean algo.c"),
         ([ADDRESS, "--json", "--origin"], "--origin writes comments, which JSON has none of"),
-        ([ADDRESS, "--algo", "a2c"], "CartPole-v1:ppo uses ppo, not a2c; write either the vari"),
+        ([ADDRESS, "--algo", "a2c"], "CartPole-v1:ppo uses ppo, not a2c; leave out the variant"),
     ],
 )
 def test_mistakes(spotter, args, sentence):

@@ -48,6 +48,33 @@ def test_an_algorithm_without_a_variant_has_its_defaults_over_what_variants_shar
     assert resolve("Toy-v0:a2c").config.algo.gamma.start == 0.99
 
 
+@pytest.mark.parametrize(
+    "typed", ["algo.name=a2c", "algo=a2c", {"algo": "a2c"}, {"algo": {"name": "a2c"}}]
+)
+@pytest.mark.parametrize(
+    "address", ["CartPole-v1", "Pendulum-v1", "Blackjack-v1", "Taxi-v4", "ALE/Pong-v5"]
+)
+def test_a_typed_algorithm_chooses_as_the_option_does(address, typed):
+    by_option, by_setting = resolve(address, algo="a2c"), resolve(address, [typed])
+    assert by_setting.address == by_option.address
+    assert by_setting.config == by_option.config
+
+
+def test_an_own_algorithm_takes_over_a_variant_if_it_can(folder, monkeypatch):
+    monkeypatch.syspath_prepend(".")
+    folder(
+        "own_ppo.py",
+        "from typing import Literal\n"
+        "from spotter.algos import ppo\n"
+        "from spotter.algos.ppo import METRICS, make\n"
+        'class Config(ppo.Config):\n    name: Literal["own_ppo"] = "own_ppo"\n',
+    )
+    assert resolve("CartPole-v1:ppo", ["algo=own_ppo"]).config.algo.name == "own_ppo"
+    for address, variant in (("CartPole-v1:ppo", "uses ppo"), ("Blackjack-v1:ppo", "names ppo")):
+        with pytest.raises(UserError, match=f"{variant}, not a2c; leave out"):
+            resolve(address, ["algo=a2c"])
+
+
 # --- package ids ---------------------------------------------------------------------------------
 
 

@@ -83,7 +83,8 @@ SENTENCES = {
     ),
     # plug-ins
     "algo.name=pp0": "algo.name: unknown algorithm 'pp0'; did you mean 'ppo'?",
-    "algo=ppo": "algo should be a map such as {name: ppo}, got 'ppo'",
+    "algo=pp0": "algo.name: unknown algorithm 'pp0'; did you mean 'ppo'?",
+    "algo=[ppo]": "algo should be a map with `name`, got ['ppo']",
     "algo=null": "algo should be a map with `name`, got null",
     "algo.name=3": "algo needs text as `name`, got 3; known: a2c, ppo, reinforce",
     "algo.name=json.tool": "algo names json.tool, which has no Config made from AlgoConfig",

@@ -148,7 +148,7 @@ def test_the_id_of_the_file_is_the_environment(folder):
         (
             "Toy-v0:slow",
             "a2c",
-            "Toy-v0:slow uses reinforce, not a2c; write either the variant or --algo a2c",
+            "Toy-v0:slow uses reinforce, not a2c; leave out the variant or the algorithm",
         ),
         ("Toy-v1", None, "unknown recipe or environment 'Toy-v1'; did you mean 'Toy-v0'?"),
         (
@@ -176,7 +176,7 @@ def test_the_id_of_the_file_is_the_environment(folder):
         (
             "MountainCarContinuous-v0:a2c",
             "ppo",
-            "'MountainCarContinuous-v0:a2c' names a2c, but --algo says ppo; choose one",
+            "'MountainCarContinuous-v0:a2c' names a2c, not ppo; leave out one of the two",
         ),
         ("nowhere.yaml", None, "there is no file nowhere.yaml"),
         ("", None, "unknown recipe or environment ''"),

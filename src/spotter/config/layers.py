@@ -28,6 +28,10 @@ _FAMILY: Final = "family "
 _KIND: Final = "defaults "
 
 
+class OtherAlgorithmError(UserError):
+    """An address names a variant of another algorithm than the one that was asked for."""
+
+
 @dataclass(frozen=True)
 class Layer:
     """One contribution to the config: its label, its values, where it stands in a file."""
@@ -198,9 +202,9 @@ def _choose_variant(
     if not variant:
         return next((one for one in candidates if one.algo == algo), None)
     if there[variant].algo != algo:
-        raise UserError(
+        raise OtherAlgorithmError(
             f"{name}:{variant} uses {there[variant].algo}, not {algo}; "
-            f"write either the variant or --algo {algo}"
+            "leave out the variant or the algorithm"
         )
     return there[variant]
 
@@ -274,7 +278,7 @@ def _family_in(path: Path) -> str:
 def _of_environment(address: str, algo: str | None) -> Stack:
     env_id, name = environments.split(address)
     if name and algo and name not in (algo, DEFAULTS):
-        raise UserError(f"'{address}' names {name}, but --algo says {algo}; choose one")
+        raise OtherAlgorithmError(f"'{address}' names {name}, not {algo}; leave out one of the two")
     chosen = algo or (DEFAULT_ALGO if name == DEFAULTS else name) or DEFAULT_ALGO
     plugins.load("algos", chosen)
     family = environments.family_of(env_id)

@@ -10,12 +10,15 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from spotter import plugins
 from spotter.config import recipes, tree
 from spotter.config.base import Settings
 from spotter.config.errors import explain
 from spotter.config.layers import (
     DEFAULT_ALGO,
     Layer,
+    OtherAlgorithmError,
+    Stack,
     family_layer,
     last_writer,
     place_of_family,
@@ -23,7 +26,16 @@ from spotter.config.layers import (
     with_protocol,
 )
 from spotter.config.models import EnvConfig, Expect, RunConfig
-from spotter.config.overrides import COMMAND_LINE, Override, Pairs, edit, merge, parse, written
+from spotter.config.overrides import (
+    ALGO_NAME,
+    COMMAND_LINE,
+    Override,
+    Pairs,
+    edit,
+    merge,
+    parse,
+    written,
+)
 from spotter.types import UserError
 
 FITS_BUDGET: Final = "fits budget.env_steps"
@@ -64,11 +76,14 @@ def resolve(
 
     `place` is where the overrides were written, for messages and origins.
     """
-    found = stack(address, algo)
     edits = parse(overrides, place)
     typed = Layer(place, written(edits))
+    found, refused = _found(address, algo, typed)
     layers = with_protocol((*_of_typed_id(found.layers, typed), typed))
-    config = validate(_merged(layers[:-1], edits), layers)
+    try:
+        config = validate(_merged(layers[:-1], edits), layers)
+    except UserError as error:
+        raise refused or error from None
     if smaller := _within_budget(config, layers[-1]):
         layers = (*layers[:-1], smaller, layers[-1])
         config = validate(_merged(layers[:-1], edits), layers)
@@ -79,6 +94,21 @@ def resolve(
     return Resolved(
         config, found.name, layers, found.description, _expect(found.promise), found.notes
     )
+
+
+def _found(address: str, algo: str | None, typed: Layer) -> tuple[Stack, UserError | None]:
+    """What the address stands for. A typed `algo.name` chooses as `algo` does.
+
+    Except where the address names a variant of another algorithm: the typed one, such as an own
+    version of PPO, takes over its settings if it can. If not, the second value says why.
+    """
+    name = tree.value_at(typed.values, ALGO_NAME)
+    if algo is not None or not isinstance(name, str) or not plugins.exists("algos", name):
+        return stack(address, algo), None
+    try:
+        return stack(address, name), None
+    except OtherAlgorithmError as error:
+        return stack(address), error if name in plugins.names("algos") else None
 
 
 def _within_budget(config: RunConfig, typed: Layer) -> Layer | None:

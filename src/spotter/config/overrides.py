@@ -8,6 +8,7 @@ from spotter.schedules import Schedule
 from spotter.types import UserError
 
 COMMAND_LINE: Final = "command line"
+ALGO_NAME: Final = ("algo", "name")
 _EXAMPLE: Final = "algo.lr=3e-4"
 _NULLS: Final = ("null", "~", "Null", "NULL")
 _NAMED_BY: Final = {"core": "name"}
@@ -65,7 +66,12 @@ def parse(overrides: Sequence[Override] | Mapping[str, object], place: str = COM
             pairs.append(_parse_one(override, place))
         else:
             pairs += [(_path(key, key, place), value) for key, value in override.items()]
-    return pairs
+    return [_by_name(path, value) for path, value in pairs]
+
+
+def _by_name(path: tuple[str, ...], value: object) -> tuple[tuple[str, ...], object]:
+    """`algo=a2c` is short for `algo.name=a2c`."""
+    return (ALGO_NAME, value) if path == ALGO_NAME[:1] and isinstance(value, str) else (path, value)
 
 
 def written(pairs: Pairs) -> dict[str, object]:
