@@ -45,6 +45,10 @@ SETUPS = {
         },
     ),
     "a2c": ("Acrobot-v1", {"algo": "a2c"}),
+    "episodic counts": (
+        "MountainCar-v0",
+        {"algo": "ppo", "reward": {"signals": [{"source": "state_count", "scope": "both"}]}},
+    ),
     "reinforce": ("CartPole-v1", {"algo": "reinforce"}),
     "continuous": ("Pendulum-v1", {"algo": {"name": "ppo", "optimizer": "rmsprop"}}),
     "masked": ("Taxi-v4", {"algo": "ppo"}),

@@ -10,13 +10,16 @@ from spotter.rundir.lock import TakenOverError
 from spotter.rundir.run import Run
 from spotter.sinks.recorder import Recorder
 from spotter.system.interrupts import Interrupts
+from spotter.text.numbers import duration
 from spotter.training.phases import Phases
 from spotter.training.selection import Scored
 from spotter.types import Evaluation
 
 _FILM_S: Final = 2.0
 _FILM_SHARE: Final = 0.02
-"""How long making the film at the end may take: the larger of seconds and share of the run."""
+"""How long making the film at the end may take: the larger of seconds and share of the run …"""
+_FEWEST_S: Final = 0.5
+"""… as far as evaluations left so much of `eval.share`, and at least so many seconds."""
 
 
 @dataclass
@@ -82,9 +85,8 @@ class Films:
             self._note("the video was not finished: asked to stop")
             return
         if film.is_cut:
-            self._note(
-                f"the video shows the first {film.seconds:.0f} s; `spotter film` makes a longer one"
-            )
+            shown = duration(film.seconds)
+            self._note(f"the video shows the first {shown}; `spotter film` makes a longer one")
         elif film.score not in evaluation.scores:
             self._note(
                 f"the video shows a score of {film.score:g}, which is none of the evaluation's: "
@@ -98,8 +100,11 @@ class Films:
 
     def _within_s(self) -> float:
         """A film that was not requested must take little time compared with the run."""
-        is_default = self.config.video.when == "end"
-        return max(_FILM_S, _FILM_SHARE * self.recorder.elapsed_s) if is_default else math.inf
+        if self.config.video.when != "end":
+            return math.inf
+        elapsed_s = self.recorder.elapsed_s
+        left_s = self.config.eval.share * elapsed_s - self.recorder.evaluating_s
+        return max(_FEWEST_S, min(left_s, max(_FILM_S, _FILM_SHARE * elapsed_s)))
 
     def _stop_of(self, run: Run) -> Callable[[], bool]:
         def stop() -> bool:
