@@ -58,6 +58,11 @@ SETUPS = {
         "Pendulum-v1",
         {"algo": "a2c", "policy": {"core": {"name": "lstm", "layers": 2}, "shared": True}},
     ),
+    "gru, last action and reward": (
+        "CartPole-v1",
+        {"algo": "ppo", "policy": {"core": "gru"},
+         "env": {"previous_action": True, "previous_reward": True}},
+    ),
     "gru, whole episodes": ("CartPole-v1", {"algo": "reinforce", "policy": {"core": "gru"}}),
     "wrapped": (
         "CartPole-v1",

@@ -90,6 +90,12 @@ class EnvConfig(Settings):
     drop: tuple[str, ...] = Field(
         (), strict=False, description="Leaves of a Dict observation to leave out, such as mission."
     )
+    previous_action: bool = Field(
+        False, description="Show the policy its last action, beside the observation."
+    )
+    previous_reward: bool = Field(
+        False, description="Show the policy its last reward, beside the observation."
+    )
     restarts: Whole = Field(
         3, ge=0, description="Failed envs replaced before the run stops; 0: stop at the first."
     )
@@ -100,6 +106,12 @@ class EnvConfig(Settings):
         None, description="Score that counts as solved; null: the family's own."
     )
     wrappers: tuple[AnyWrapper, ...] = Field((), strict=False, description="Innermost first.")
+
+    @property
+    def shows_previous(self) -> str:
+        """Which setting adds the last action or reward to what is seen; empty if none does."""
+        found = [name for name in ("previous_action", "previous_reward") if getattr(self, name)]
+        return found[0] if found else ""
 
     def as_played(self) -> Self:
         """What evaluation and play meet: without what is for training only."""
