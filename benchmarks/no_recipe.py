@@ -21,13 +21,14 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 import gymnasium as gym
 
+from learn import evaluating_share
 from spotter.envs.make import UNLIMITED_CUT
+from spotter.rundir.run import Run
 
 SIDES: Final = ("spotter", "sb3", "random")
 _SPOTTER: Final = [sys.executable, "-m", "spotter"]
@@ -212,16 +213,9 @@ def by_spotter(work: Work, seed: int, settings: list[str]) -> dict[str, Any]:
         _spotter(folder, "train", work.address, *asked, *work.settings, *settings, "--quiet")
         run = next(path.parent for path in Path(folder).glob("runs/*/run.json"))
         played = _spotter(folder, "eval", "@last", "--episodes", str(work.episodes))
-        record = json.loads((run / "run.json").read_text())
-        rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-        events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
+        env_steps, share = Run(run).info()["env_steps"], evaluating_share(Run(run))
     score = float(played.partition("score ")[2].split()[0])
-    began, ended = (datetime.fromisoformat(t) for t in (record["created"], events[-1]["time"]))
-    over = next(e["time"] for e in events if e["event"] == "end")
-    filmed = (ended - datetime.fromisoformat(over)).total_seconds()
-    looked = sum(row.get("time/eval_s", 0.0) for row in rows) + filmed
-    share = looked / (ended - began).total_seconds()
-    return {"score": score, "env_steps": record["env_steps"], "evaluating": share}
+    return {"score": score, "env_steps": env_steps, "evaluating": share}
 
 
 def _spotter(folder: str, *words: str) -> str:
