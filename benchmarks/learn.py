@@ -44,7 +44,7 @@ _LAST_UPDATE: Final = 1.05  # the update under way when the stated step count pa
 _FRESH_SEEDS: Final = 1_000_000  # away from every seed that a run was given
 _FRESH_EPISODES: Final = 100
 _STEPS_PER_S: Final = 5_000  # a guess, for the order in which trainings start
-_START, _END = "<!-- results:start -->", "<!-- results:end -->"
+START, END = "<!-- results:start -->", "<!-- results:end -->"
 
 
 @dataclass(frozen=True)
@@ -276,7 +276,7 @@ def table(outcomes: Outcomes) -> str:
 
 
 def report(outcomes: Outcomes) -> str:
-    return f"{_START}\n{_machines(outcomes)}\n\n{table(outcomes)}\n{_END}"
+    return f"{START}\n{_machines(outcomes)}\n\n{table(outcomes)}\n{END}"
 
 
 def _machines(outcomes: Outcomes) -> str:
@@ -297,8 +297,8 @@ def _machines(outcomes: Outcomes) -> str:
 def write(path: Path, text: str) -> None:
     """Replace the part of a page between the markers."""
     page = path.read_text(encoding="utf-8")
-    before, _, rest = page.partition(_START)
-    _, _, after = rest.partition(_END)
+    before, _, rest = page.partition(START)
+    _, _, after = rest.partition(END)
     path.write_text(before + text + after, encoding="utf-8")
 
 

@@ -1,7 +1,7 @@
 """Environments without a recipe: the default command against the defaults of SB3, and chance.
 
     python benchmarks/no_recipe.py --seeds 21 22 23 --jobs 2 --out no_recipe.jsonl
-    python benchmarks/no_recipe.py --table no_recipe.jsonl
+    python benchmarks/no_recipe.py --table no_recipe.jsonl --write docs/no-recipe.md
 
 Needs, beside Spotter's extras: stable-baselines3 minigrid flappy-bird-gymnasium gymnasium-2048.
 highway-env was chosen as well and left out: neither side finished 4,000 steps of highway-fast-v0 in
@@ -26,7 +26,7 @@ from typing import Any, Final
 
 import gymnasium as gym
 
-from learn import evaluating_share
+from learn import END, START, evaluating_share, write
 from spotter.envs.make import UNLIMITED_CUT
 from spotter.rundir.run import Run
 
@@ -111,7 +111,10 @@ TUNED_ON: Final = [
 def main() -> None:
     options = _options()
     if options.table:
-        print(table(_read(options.table)))
+        text = table(_read(options.table))
+        print(text)
+        if options.write:
+            write(options.write, f"{START}\n{text}\n{END}")
     elif options.one:
         side, name, seed = options.one
         work = _work(name)
@@ -135,6 +138,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--limit-s", type=float, default=1e6, help="start nothing after so long")
     parser.add_argument("--out", type=Path, default=Path("no_recipe.jsonl"))
     parser.add_argument("--table", type=Path, help="print what is in this file and run nothing")
+    parser.add_argument("--write", type=Path, help="with --table: page whose table to replace")
     parser.add_argument("--one", nargs=3, metavar=("SIDE", "ENV", "SEED"), help="used by itself")
     return parser.parse_args()
 
