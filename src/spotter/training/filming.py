@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Final
 
 from spotter.config import RunConfig
@@ -67,6 +68,7 @@ class Films:
     def _film(self, evaluation: Evaluation, is_best: bool) -> None:
         if self.run is None or not self._can_film:
             return
+        until = monotonic() + self._within_s()
         # the encoder is loaded when needed
         from spotter.video import CannotRender, FilmStopped, save_video
 
@@ -75,7 +77,7 @@ class Films:
             with self.phases.during("filming", "filming an episode"):
                 film = save_video(
                     self.run.folder, self.config, evaluation, best=is_best, stop=stop,
-                    within_s=self._within_s(),
+                    within_s=until - monotonic(),
                 )  # fmt: skip
         except CannotRender as error:
             self._can_film = False
