@@ -27,5 +27,7 @@ def test_a_film_takes_what_evaluations_left_of_the_share(
     around: Any = SimpleNamespace()
     films = Films(None, make_config("CartPole-v1"), recorder, around, around)
     assert films._within_s() == pytest.approx(within_s)
-    asked = Films(None, make_config("CartPole-v1", video={"when": "best"}), recorder, around, around)
+    asked = Films(
+        None, make_config("CartPole-v1", video={"when": "best"}), recorder, around, around
+    )
     assert asked._within_s() == math.inf

@@ -60,8 +60,11 @@ SETUPS = {
     ),
     "gru, last action and reward": (
         "CartPole-v1",
-        {"algo": "ppo", "policy": {"core": "gru"},
-         "env": {"previous_action": True, "previous_reward": True}},
+        {
+            "algo": "ppo",
+            "policy": {"core": "gru"},
+            "env": {"previous_action": True, "previous_reward": True},
+        },
     ),
     "gru, whole episodes": ("CartPole-v1", {"algo": "reinforce", "policy": {"core": "gru"}}),
     "wrapped": (
