@@ -18,15 +18,18 @@ import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from datetime import date
+from datetime import date, datetime
+from functools import partial
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
-from spotter.config import recipes, resolve, validate
+from spotter.config import Resolved, recipes, resolve, validate
 from spotter.config.overrides import merge
 from spotter.rundir.files import read_json, write_json
+from spotter.rundir.run import Run
 from spotter.system.machine import cores
 
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ _LAST_UPDATE: Final = 1.05  # the update under way when the stated step count pa
 _FRESH_SEEDS: Final = 1_000_000  # away from every seed that a run was given
 _FRESH_EPISODES: Final = 100
 _STEPS_PER_S: Final = 5_000  # a guess, for the order in which trainings start
-_START, _END = "<!-- results:start -->", "<!-- results:end -->"
+START, END = "<!-- results:start -->", "<!-- results:end -->"
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,8 @@ class Outcome:
     seconds: float
     reached: bool
     """Whether `score` is the one expected, in time."""
+    evaluating: float | None = None
+    """Share of the time that evaluation, the test and the film took; older outcomes lack it."""
 
 
 def addresses() -> list[str]:
@@ -82,8 +87,10 @@ def run(address: str, seed: int) -> Outcome:
 
     resolved = resolve(address, {"seed": seed})
     assert resolved.expect is not None
-    result = train(resolved.config)
-    assert result.score is not None
+    with TemporaryDirectory() as folder:
+        result = train(resolved.config, new_run=partial(_new_run, resolved, Path(folder)))
+        assert result.score is not None and result.run is not None
+        evaluating = evaluating_share(result.run)
     in_time = result.env_steps <= resolved.expect.env_steps * _LAST_UPDATE
     return Outcome(
         address=address,
@@ -95,7 +102,23 @@ def run(address: str, seed: int) -> Outcome:
         env_steps=result.env_steps,
         seconds=round(result.seconds, 1),
         reached=result.score >= resolved.expect.score and in_time,
+        evaluating=round(evaluating, 3),
     )
+
+
+def _new_run(resolved: Resolved, home: Path) -> Run:
+    return Run.create(resolved.config, resolved.address, home=home)
+
+
+def evaluating_share(run: Run) -> float:
+    """Of a run's time: evaluations, confirmations, the test, and the film made after the end."""
+    events = list(run.events())
+    over = next(event["time"] for event in events if event["event"] == "end")
+    times = run.info()["created"], over, events[-1]["time"]
+    began, ended, closed = map(datetime.fromisoformat, times)
+    looked_s = sum(row.get("time/eval_s", 0.0) for row in run.metrics())
+    looked_s += (closed - ended).total_seconds()
+    return float(looked_s / (closed - began).total_seconds())
 
 
 def fresh_score(result: "Result") -> float:
@@ -103,8 +126,11 @@ def fresh_score(result: "Result") -> float:
     from spotter.training.evaluate import Evaluator
 
     config = result.config
-    episodes = max(_FRESH_EPISODES, config.eval.episodes)
-    changes = {"seed": config.seed + _FRESH_SEEDS, "eval": {"episodes": episodes}}
+    episodes = max(_FRESH_EPISODES, config.eval.most_episodes)
+    changes = {
+        "seed": config.seed + _FRESH_SEEDS,
+        "eval": {"episodes": episodes, "env_steps": None},
+    }
     with Evaluator(validate(merge(config.as_data(), changes))) as evaluator:
         return evaluator.run(result.policy.network, result.env_steps, "test").score
 
@@ -203,6 +229,7 @@ def row(address: str, outcomes: Sequence[Outcome]) -> str:
         "" if best is None else f"{best:.2f}",
         _span([outcome.env_steps for outcome in outcomes], ","),
         _span([outcome.seconds for outcome in outcomes], ".0f"),
+        _evaluating(outcomes),
         verdict(address, outcomes),
     ]
     return f"| {' | '.join(cells)} |"
@@ -211,6 +238,11 @@ def row(address: str, outcomes: Sequence[Outcome]) -> str:
 def _span(values: Sequence[float], form: str) -> str:
     low, high = format(min(values), form), format(max(values), form)
     return low if low == high else f"{low} to {high}"
+
+
+def _evaluating(outcomes: Sequence[Outcome]) -> str:
+    shares = [each.evaluating for each in outcomes if each.evaluating is not None]
+    return f"{statistics.fmean(shares):.0%}" if shares else ""
 
 
 def verdict(address: str, outcomes: Sequence[Outcome]) -> str:
@@ -237,14 +269,14 @@ def optimum(address: str) -> float | None:
 def table(outcomes: Outcomes) -> str:
     head = (
         "| recipe | expected score, env steps | reached by | test score | mean | fresh episodes "
-        "| optimum | env steps | seconds | verdict |\n"
-        "|---|---|---|---|---|---|---|---|---|---|"
+        "| optimum | env steps | seconds | evaluating | verdict |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|"
     )
     return "\n".join([head, *(row(address, outcomes[address]) for address in outcomes)])
 
 
 def report(outcomes: Outcomes) -> str:
-    return f"{_START}\n{_machines(outcomes)}\n\n{table(outcomes)}\n{_END}"
+    return f"{START}\n{_machines(outcomes)}\n\n{table(outcomes)}\n{END}"
 
 
 def _machines(outcomes: Outcomes) -> str:
@@ -265,8 +297,8 @@ def _machines(outcomes: Outcomes) -> str:
 def write(path: Path, text: str) -> None:
     """Replace the part of a page between the markers."""
     page = path.read_text(encoding="utf-8")
-    before, _, rest = page.partition(_START)
-    _, _, after = rest.partition(_END)
+    before, _, rest = page.partition(START)
+    _, _, after = rest.partition(END)
     path.write_text(before + text + after, encoding="utf-8")
 
 

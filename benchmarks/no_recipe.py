@@ -1,7 +1,7 @@
 """Environments without a recipe: the default command against the defaults of SB3, and chance.
 
     python benchmarks/no_recipe.py --seeds 21 22 23 --jobs 2 --out no_recipe.jsonl
-    python benchmarks/no_recipe.py --table no_recipe.jsonl
+    python benchmarks/no_recipe.py --table no_recipe.jsonl --write docs/no-recipe.md
 
 Needs, beside Spotter's extras: stable-baselines3 minigrid flappy-bird-gymnasium gymnasium-2048.
 highway-env was chosen as well and left out: neither side finished 4,000 steps of highway-fast-v0 in
@@ -21,13 +21,14 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 import gymnasium as gym
 
+from learn import END, START, evaluating_share, write
 from spotter.envs.make import UNLIMITED_CUT
+from spotter.rundir.run import Run
 
 SIDES: Final = ("spotter", "sb3", "random")
 _SPOTTER: Final = [sys.executable, "-m", "spotter"]
@@ -110,7 +111,10 @@ TUNED_ON: Final = [
 def main() -> None:
     options = _options()
     if options.table:
-        print(table(_read(options.table)))
+        text = table(_read(options.table))
+        print(text)
+        if options.write:
+            write(options.write, f"{START}\n{text}\n{END}")
     elif options.one:
         side, name, seed = options.one
         work = _work(name)
@@ -134,6 +138,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--limit-s", type=float, default=1e6, help="start nothing after so long")
     parser.add_argument("--out", type=Path, default=Path("no_recipe.jsonl"))
     parser.add_argument("--table", type=Path, help="print what is in this file and run nothing")
+    parser.add_argument("--write", type=Path, help="with --table: page whose table to replace")
     parser.add_argument("--one", nargs=3, metavar=("SIDE", "ENV", "SEED"), help="used by itself")
     return parser.parse_args()
 
@@ -212,16 +217,9 @@ def by_spotter(work: Work, seed: int, settings: list[str]) -> dict[str, Any]:
         _spotter(folder, "train", work.address, *asked, *work.settings, *settings, "--quiet")
         run = next(path.parent for path in Path(folder).glob("runs/*/run.json"))
         played = _spotter(folder, "eval", "@last", "--episodes", str(work.episodes))
-        record = json.loads((run / "run.json").read_text())
-        rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-        events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
+        env_steps, share = Run(run).info()["env_steps"], evaluating_share(Run(run))
     score = float(played.partition("score ")[2].split()[0])
-    began, ended = (datetime.fromisoformat(t) for t in (record["created"], events[-1]["time"]))
-    over = next(e["time"] for e in events if e["event"] == "end")
-    filmed = (ended - datetime.fromisoformat(over)).total_seconds()
-    looked = sum(row.get("time/eval_s", 0.0) for row in rows) + filmed
-    share = looked / (ended - began).total_seconds()
-    return {"score": score, "env_steps": record["env_steps"], "evaluating": share}
+    return {"score": score, "env_steps": env_steps, "evaluating": share}
 
 
 def _spotter(folder: str, *words: str) -> str:

@@ -6,6 +6,7 @@ import pytest
 from spotter.collect.rewards import ReturnScaler, RewardMixer
 from spotter.config import RewardConfig
 from spotter.envs.backends.slices import Buffers
+from spotter.packing import pack, unpack
 from spotter.types import Progress
 
 START = Progress(0, 100)
@@ -111,6 +112,57 @@ def test_visits_are_counted_over_all_copies():
     reward, _ = mixer.mix(buffers([0, 0, 0], signals=[[8], [5], [5]]), 1.0, START)
     assert reward.tolist() == pytest.approx([1 / np.sqrt(2), 1 / np.sqrt(3), 1 / 2])
     assert mixer.visits == [{5: 4, 8: 2}]
+
+
+def visits(mixer, cells, ended=(), start=0):
+    """The bonus of one env that steps into these cells; in which steps an episode ends."""
+    return [
+        mixer.mix(
+            buffers([0], terminated=[t in ended], signals=[[cell]], start=[[start]]), 1.0, START
+        )[0][0]
+        for t, cell in enumerate(cells)
+    ]
+
+
+def counting(envs=1, **fields):
+    signals = [{"source": "state_count", **fields}]
+    mixer = RewardMixer(config(signals=signals), ("cell",), envs)
+    mixer.reset(buffers([0] * envs, start=[[0]] * envs))
+    return mixer
+
+
+def test_visits_within_an_episode_begin_again_with_the_next():
+    mixer = counting(scope="episode")
+    found = visits(mixer, [7, 7, 0, 8, 7, 0], ended=[3])
+    assert found == pytest.approx([1, 1 / np.sqrt(2), 1 / np.sqrt(2), 1, 1, 1 / np.sqrt(2)])
+    assert mixer.visits == [{}]
+
+
+def test_only_the_first_visit_of_an_episode_counts_with_both():
+    found = visits(counting(scope="both"), [7, 7, 0, 8, 7, 7], ended=[3])
+    assert found == pytest.approx([1, 0, 0, 1, 1 / np.sqrt(3), 0]), "visits of the run still add up"
+
+
+@pytest.mark.parametrize(("bonus", "found"), [("inverse", [1, 1 / 2, 1 / 3]), ("first", [1, 0, 0])])
+def test_what_a_visit_is_worth(bonus, found):
+    assert visits(counting(bonus=bonus), [5, 5, 5]) == pytest.approx(found)
+
+
+def test_envs_count_their_own_episodes():
+    mixer = counting(2, scope="episode")
+    reward, _ = mixer.mix(buffers([0, 0], signals=[[5], [5]], start=[[0], [0]]), 1.0, START)
+    assert reward.tolist() == [1, 1]
+
+
+def test_counts_of_an_episode_are_restored_where_it_goes_on():
+    mixer, other = counting(2, scope="both"), counting(2, scope="both")
+    step = buffers([0, 0], signals=[[5], [6]], start=[[0], [0]])
+    mixer.mix(step, 1.0, START)
+    data, arrays = pack(mixer.state())
+    other.restore(unpack(data, arrays), begun=[1])
+    again = [each.mix(step, 1.0, START)[0].tolist() for each in (mixer, other)]
+    assert again[0] == [0, 0]
+    assert again[1] == pytest.approx([0, 1 / np.sqrt(2)]), "env 1 has begun a new episode"
 
 
 def test_inactive_copies_are_paid_nothing_and_counted_nowhere():

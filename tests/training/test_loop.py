@@ -146,7 +146,7 @@ def test_saves_by_the_clock_between_evaluations(make_config):
 
 @pytest.mark.parametrize(("when", "films"), [("end", 1), ("eval", 3), ("best", None), (None, 0)])
 def test_films_are_made_when_asked(make_config, monkeypatch, when, films):
-    monkeypatch.setattr("spotter.training.filming._FILM_S", math.inf)  # however slow the machine is
+    monkeypatch.setattr("spotter.training.filming._FEWEST_S", math.inf)  # on any machine
     settings = {"every_steps": 200, "episodes": 2}
     run = ran(make_config, eval=settings, video={"when": when})
     found = sorted((run.folder / "videos").glob("*.mp4"))
@@ -163,6 +163,7 @@ def test_films_are_made_when_asked(make_config, monkeypatch, when, films):
 
 
 def test_a_film_that_is_cut_has_no_score(make_config, monkeypatch):
+    monkeypatch.setattr("spotter.training.filming._FEWEST_S", 0.0)
     monkeypatch.setattr("spotter.training.filming._FILM_S", 0.0)
     monkeypatch.setattr("spotter.training.filming._FILM_SHARE", 0.0)
     run = ran(make_config, eval={"every_steps": 200, "episodes": 2}, video={"when": "end"})
@@ -176,7 +177,7 @@ def test_what_a_film_shows_is_saved_before_it_is_made(make_config, monkeypatch, 
     seen = []
 
     def save_video(folder, config, evaluation, *, best, stop, within_s):
-        assert (within_s == 2.0) == (when == "end"), "in so short a run"
+        assert (within_s < math.inf) == (when == "end"), "one asked for takes its time"
         run = Run(folder)
         is_last = evaluation.env_steps == 640
         assert run.info()["status"] == ("finished" if is_last or when == "end" else "running")

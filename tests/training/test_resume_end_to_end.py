@@ -45,6 +45,10 @@ SETUPS = {
         },
     ),
     "a2c": ("Acrobot-v1", {"algo": "a2c"}),
+    "episodic counts": (
+        "MountainCar-v0",
+        {"algo": "ppo", "reward": {"signals": [{"source": "state_count", "scope": "both"}]}},
+    ),
     "reinforce": ("CartPole-v1", {"algo": "reinforce"}),
     "continuous": ("Pendulum-v1", {"algo": {"name": "ppo", "optimizer": "rmsprop"}}),
     "masked": ("Taxi-v4", {"algo": "ppo"}),
@@ -53,6 +57,14 @@ SETUPS = {
     "lstm": (
         "Pendulum-v1",
         {"algo": "a2c", "policy": {"core": {"name": "lstm", "layers": 2}, "shared": True}},
+    ),
+    "gru, last action and reward": (
+        "CartPole-v1",
+        {
+            "algo": "ppo",
+            "policy": {"core": "gru"},
+            "env": {"previous_action": True, "previous_reward": True},
+        },
     ),
     "gru, whole episodes": ("CartPole-v1", {"algo": "reinforce", "policy": {"core": "gru"}}),
     "wrapped": (

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from spotter.config import RewardConfig
+from spotter.collect.counts import Counts, as_arrays, from_arrays
+from spotter.config import CountConfig, RewardConfig, SignalConfig
 from spotter.envs.backends.slices import Buffers
 from spotter.envs.signals import Kind
 from spotter.types import Progress
@@ -29,7 +30,12 @@ class RewardMixer:
         self._config = config
         self._kinds = kinds
         self._potential = np.zeros((count, len(kinds)))
-        self.visits: list[dict[int, int]] = [{} for _ in kinds]
+        self._counts = {
+            i: Counts(_counting(config.signals[i]), count)
+            for i, kind in enumerate(kinds)
+            if kind == "cell"
+        }
+        """By the column of their signal."""
         self.scaler = ReturnScaler(count) if config.normalize else None
 
     def retune(self, config: RewardConfig) -> None:
@@ -39,8 +45,15 @@ class RewardMixer:
     def reset(self, buffers: Buffers) -> None:
         """All envs begin a new episode."""
         self._potential[...] = buffers.signals_start
+        for row in range(len(self._potential)):
+            self._begin(row, buffers)
         if self.scaler is not None:
             self.scaler.restart()
+
+    @property
+    def visits(self) -> list[dict[int, int]]:
+        """Of every signal, how often each cell was visited since the start."""
+        return [self._counts[i].run if i in self._counts else {} for i in range(len(self._kinds))]
 
     def weights(self, progress: Progress) -> dict[str, float]:
         """The weight of every part now: `weight` for the environment's own, then by name."""
@@ -91,6 +104,8 @@ class RewardMixer:
             amount = self._amount(i, buffers, gamma, active)
             parts[:, 1 + i] = signal.weight.at(progress) * amount
         self._potential[...] = np.where(ended[:, None], buffers.signals_start, buffers.signals)
+        for row in np.flatnonzero(ended) if self._counts else ():
+            self._begin(int(row), buffers)
         if active is not None:
             parts[~active] = 0.0
         return parts
@@ -100,9 +115,9 @@ class RewardMixer:
         return {
             "names": list(self.names),
             "potential": self._potential.copy(),
-            "visits": [
-                (np.array(list(cells), np.int64), np.array(list(cells.values()), np.int64))
-                for cells in self.visits
+            "visits": [as_arrays(cells) for cells in self.visits],
+            "episodes": [
+                [as_arrays(cells) for cells in counts.episodes] for counts in self._counts.values()
             ],
             "scaler": None if self.scaler is None else dict(vars(self.scaler)),
         }
@@ -114,10 +129,13 @@ class RewardMixer:
         """
         going_on = [row for row in range(len(self._potential)) if row not in set(begun)]
         if state["names"] == list(self.names):
-            self.visits = [
-                dict(zip(cells.tolist(), counts.tolist(), strict=True))
-                for cells, counts in state["visits"]
-            ]
+            for i, counts in self._counts.items():
+                counts.run = from_arrays(state["visits"][i])
+            for counts, episodes in zip(
+                self._counts.values(), state.get("episodes", ()), strict=False
+            ):
+                for row in going_on:
+                    counts.episodes[row] = from_arrays(episodes[row])
             if going_on:
                 self._potential[going_on] = state["potential"][going_on]
         if self.scaler is not None and state["scaler"] is not None:
@@ -134,17 +152,24 @@ class RewardMixer:
             # A terminal state has no future, so its potential is 0 (Ng et al., 1999).
             return gamma * np.where(buffers.terminated, 0.0, reading) - self._potential[:, i]
         if self._kinds[i] == "cell":
-            rows = range(len(reading)) if active is None else np.flatnonzero(active)
             bonus = np.zeros(len(reading))
-            for row in rows:
-                bonus[row] = self._visit(i, int(reading[row]))
+            for row in range(len(reading)):
+                if active is None or active[row]:
+                    bonus[row] = self._counts[i].visit(row, int(reading[row]))
             return bonus
         return reading
 
-    def _visit(self, i: int, cell: int) -> float:
-        visits = self.visits[i].get(cell, 0) + 1
-        self.visits[i][cell] = visits
-        return 1 / math.sqrt(visits)
+    def _begin(self, row: int, buffers: Buffers) -> None:
+        """An env has begun an episode, which its counts begin with."""
+        for i, counts in self._counts.items():
+            counts.begin(row, int(buffers.signals_start[row, i]))
+
+
+def _counting(signal: SignalConfig) -> CountConfig:
+    """How the cells of a signal are counted: over the run, where it does not say."""
+    if isinstance(signal, CountConfig):
+        return signal
+    return CountConfig(source=signal.source, name=signal.name)
 
 
 class ReturnScaler:

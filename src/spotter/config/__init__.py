@@ -8,15 +8,14 @@ from spotter.config.models import (
     AlgoConfig,
     EnvConfig,
     Expect,
-    RewardConfig,
     RunConfig,
-    SignalConfig,
     SinkConfig,
     Work,
     WrapperConfig,
 )
 from spotter.config.plugin import FreeForm
 from spotter.config.policy import CoreConfig, EncoderConfig, PolicyConfig
+from spotter.config.rewards import CountConfig, RewardConfig, SignalConfig
 from spotter.config.watching import (
     AlertsConfig,
     BudgetConfig,
@@ -34,6 +33,7 @@ __all__ = [
     "BudgetConfig",
     "CheckpointConfig",
     "CoreConfig",
+    "CountConfig",
     "EncoderConfig",
     "EnvConfig",
     "EvalConfig",

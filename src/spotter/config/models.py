@@ -20,6 +20,7 @@ from spotter import plugins
 from spotter.config.base import Settings, Whole
 from spotter.config.plugin import FreeForm, Plugin, known_to, picked
 from spotter.config.policy import PolicyConfig
+from spotter.config.rewards import RewardConfig
 from spotter.config.watching import (
     AlertsConfig,
     BudgetConfig,
@@ -40,24 +41,6 @@ class WrapperConfig(Plugin):
     train_only: bool = Field(False, description="Leave it out in evaluation and play.")
 
 
-class SignalConfig(Plugin):
-    """One named extra reward; see envs/rewards/."""
-
-    plugin_kind: ClassVar[str] = "signals"
-    picked_by: ClassVar[str] = "source"
-
-    name: str = Field("", description="What you call it in charts; the source if left out.")
-    source: str = Field(description="Which signal: a file in envs/rewards/.")
-    weight: Schedule = Field(constant(1.0), description="What its values are multiplied by.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _named_after_source(cls, data: object) -> Any:
-        if isinstance(data, dict) and "source" in data:
-            return {"name": data["source"], **data}
-        return data
-
-
 class SinkConfig(Plugin):
     """One more place for the numbers of a run; see sinks/trackers/."""
 
@@ -69,7 +52,6 @@ NOT_THE_GAME: Final = ("count", "backend", "workers", "threshold", "restarts", "
 """What the score of a policy does not depend on: how envs are run, what counts as solved."""
 
 AnyWrapper = Annotated[SerializeAsAny[WrapperConfig], picked(WrapperConfig)]
-AnySignal = Annotated[SerializeAsAny[SignalConfig], picked(SignalConfig)]
 AnySink = Annotated[SerializeAsAny[SinkConfig], picked(SinkConfig)]
 
 
@@ -108,6 +90,12 @@ class EnvConfig(Settings):
     drop: tuple[str, ...] = Field(
         (), strict=False, description="Leaves of a Dict observation to leave out, such as mission."
     )
+    previous_action: bool = Field(
+        False, description="Show the policy its last action, beside the observation."
+    )
+    previous_reward: bool = Field(
+        False, description="Show the policy its last reward, beside the observation."
+    )
     restarts: Whole = Field(
         3, ge=0, description="Failed envs replaced before the run stops; 0: stop at the first."
     )
@@ -118,6 +106,12 @@ class EnvConfig(Settings):
         None, description="Score that counts as solved; null: the family's own."
     )
     wrappers: tuple[AnyWrapper, ...] = Field((), strict=False, description="Innermost first.")
+
+    @property
+    def shows_previous(self) -> str:
+        """Which setting adds the last action or reward to what is seen; empty if none does."""
+        found = [name for name in ("previous_action", "previous_reward") if getattr(self, name)]
+        return found[0] if found else ""
 
     def as_played(self) -> Self:
         """What evaluation and play meet: without what is for training only."""
@@ -155,28 +149,6 @@ def _of_family(data: object, handler: ValidatorFunctionWrapHandler) -> object:
 
 
 AnyEnv = Annotated[SerializeAsAny[EnvConfig], WrapValidator(_of_family)]
-
-
-class RewardConfig(Settings):
-    """The learner's reward: weight · env reward + weighted signals, then scale, clip."""
-
-    weight: Schedule = Field(constant(1.0), description="Weight of the environment's own reward.")
-    signals: tuple[AnySignal, ...] = Field(
-        (), strict=False, description="Named extra rewards; `spotter list signals`."
-    )
-    normalize: bool = Field(
-        False, description="Divide by the running std of discounted returns (mean untouched)."
-    )
-    scale: float = Field(1.0, gt=0, description="Multiplies the sum, before clip.")
-    clip: float | None = Field(None, gt=0, description="Clip to ±clip, after everything else.")
-
-    @model_validator(mode="after")
-    def _distinct(self) -> Self:
-        names = [signal.name for signal in self.signals]
-        for name in names:
-            if names.count(name) > 1 or name == "env":
-                raise ValueError(f"two reward parts are called '{name}'; give one another `name`")
-        return self
 
 
 class Work(NamedTuple):

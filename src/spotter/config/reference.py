@@ -20,12 +20,12 @@ from spotter.config.models import (
     EnvConfig,
     Expect,
     RunConfig,
-    SignalConfig,
     SinkConfig,
     WrapperConfig,
 )
 from spotter.config.plugin import Plugin
 from spotter.config.policy import CoreConfig, EncoderConfig
+from spotter.config.rewards import SignalConfig
 from spotter.config.watching import PlateauAction, PlateauConfig
 from spotter.schedules import Schedule
 

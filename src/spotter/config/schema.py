@@ -13,14 +13,13 @@ from spotter.config.models import (
     AlgoConfig,
     EnvConfig,
     Expect,
-    RewardConfig,
     RunConfig,
-    SignalConfig,
     SinkConfig,
     WrapperConfig,
 )
 from spotter.config.plugin import Plugin
 from spotter.config.policy import AUTO, CoreConfig, EncoderConfig, PolicyConfig
+from spotter.config.rewards import RewardConfig, SignalConfig
 
 Schema = dict[str, Any]
 

@@ -42,8 +42,9 @@ def _settings(env: EnvConfig) -> dict[str, object]:
     game = _plain(env.model_copy(update={"family": env.family or "gymnasium"}))
     for name in ("protocol", "wrappers", *NOT_THE_GAME):
         del game[name]
-    if not game["drop"]:  # as before there was such a setting: fingerprints stay
-        del game["drop"]
+    for name in ("drop", "previous_action", "previous_reward"):
+        if not game[name]:  # as before there was such a setting: fingerprints stay
+            del game[name]
     resolve = vars(module).get("settings")
     if resolve is None:
         return game

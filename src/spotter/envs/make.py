@@ -16,7 +16,7 @@ from gymnasium.wrappers import TimeLimit
 
 from spotter import plugins
 from spotter.config import EnvConfig, RewardConfig, SignalConfig
-from spotter.envs import contract
+from spotter.envs import contract, previous
 from spotter.envs.backends import native, pool
 from spotter.envs.backends.batch import vector as batch
 from spotter.envs.backends.layout import Layout
@@ -66,6 +66,8 @@ class EnvBuilder:
                 stack = plugins.load("wrappers", config.name).wrap(config, stack)
         if getattr(env, "life_loss", False):  # a setting of some families
             stack = LifeLoss(stack)
+        if (seen := previous.of(env, stack.action_space)) is not None:
+            stack = previous.WithPrevious(stack, seen)
         if not self.training and not _has_time_limit(meter):
             stack = TimeLimit(stack, max_episode_steps=UNLIMITED_CUT)
         return EnvInstance(stack, meter, use_mask=env.mask)

@@ -150,6 +150,11 @@ class Recorder:
         """Of the whole run, over every resume."""
         return self._elapsed_before + self._clock() - self._began
 
+    @property
+    def evaluating_s(self) -> float:
+        """Of that, what training waited for evaluations and tests."""
+        return self._evaluating_s
+
     def alert_counts(self) -> tuple[AlertCount, ...]:
         return self._watcher.counts() if self._watcher else ()
 

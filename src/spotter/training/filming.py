@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Final
 
 from spotter.config import RunConfig
@@ -10,13 +11,16 @@ from spotter.rundir.lock import TakenOverError
 from spotter.rundir.run import Run
 from spotter.sinks.recorder import Recorder
 from spotter.system.interrupts import Interrupts
+from spotter.text.numbers import duration
 from spotter.training.phases import Phases
 from spotter.training.selection import Scored
 from spotter.types import Evaluation
 
 _FILM_S: Final = 2.0
 _FILM_SHARE: Final = 0.02
-"""How long making the film at the end may take: the larger of seconds and share of the run."""
+"""How long making the film at the end may take: the larger of seconds and share of the run …"""
+_FEWEST_S: Final = 0.5
+"""… as far as evaluations left so much of `eval.share`, and at least so many seconds."""
 
 
 @dataclass
@@ -64,6 +68,7 @@ class Films:
     def _film(self, evaluation: Evaluation, is_best: bool) -> None:
         if self.run is None or not self._can_film:
             return
+        until = monotonic() + self._within_s()
         # the encoder is loaded when needed
         from spotter.video import CannotRender, FilmStopped, save_video
 
@@ -72,7 +77,7 @@ class Films:
             with self.phases.during("filming", "filming an episode"):
                 film = save_video(
                     self.run.folder, self.config, evaluation, best=is_best, stop=stop,
-                    within_s=self._within_s(),
+                    within_s=until - monotonic(),
                 )  # fmt: skip
         except CannotRender as error:
             self._can_film = False
@@ -82,9 +87,8 @@ class Films:
             self._note("the video was not finished: asked to stop")
             return
         if film.is_cut:
-            self._note(
-                f"the video shows the first {film.seconds:.0f} s; `spotter film` makes a longer one"
-            )
+            shown = duration(film.seconds)
+            self._note(f"the video shows the first {shown}; `spotter film` makes a longer one")
         elif film.score not in evaluation.scores:
             self._note(
                 f"the video shows a score of {film.score:g}, which is none of the evaluation's: "
@@ -98,8 +102,11 @@ class Films:
 
     def _within_s(self) -> float:
         """A film that was not requested must take little time compared with the run."""
-        is_default = self.config.video.when == "end"
-        return max(_FILM_S, _FILM_SHARE * self.recorder.elapsed_s) if is_default else math.inf
+        if self.config.video.when != "end":
+            return math.inf
+        elapsed_s = self.recorder.elapsed_s
+        left_s = self.config.eval.share * elapsed_s - self.recorder.evaluating_s
+        return max(_FEWEST_S, min(left_s, max(_FILM_S, _FILM_SHARE * elapsed_s)))
 
     def _stop_of(self, run: Run) -> Callable[[], bool]:
         def stop() -> bool:

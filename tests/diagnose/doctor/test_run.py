@@ -217,6 +217,20 @@ def test_episodes_that_never_end(made):
     assert ids(run, "critical") == ["episodes-never-end"]
 
 
+@pytest.mark.parametrize(("stage", "words"), [("eval", "evaluation"), ("test", "test")])
+def test_greedy_play_in_circles_is_seen_in_a_run_with_a_test_alone(made, stage, words):
+    """An endless game may leave room for no evaluation before the budget is spent."""
+    found = {f"{stage}/stalled": lambda _: 1.0, "train/truncated": lambda _: 0.0}
+    run = made(
+        "failed-lr-too-high",
+        columns=found,
+        drop=[{"eval": "test", "test": "eval"}[stage] + "/stalled"],
+    )
+    (loop,) = [one for one in diagnose(run).problems if one.id == "greedy-loop"]
+    assert loop.sentence.startswith(f"100% of the {words} episodes go in circles")
+    assert loop.overrides == ("eval.deterministic=false",)
+
+
 def test_a_setting_of_two_digits():
     assert [number(0.00034567), power(0.00034567), power(7.0)] == [0.00035, 0.0005, 5.0]
 

@@ -12,7 +12,7 @@ EXAMPLES = {
     "info": {"key": "a.b", "delta": True},
     "mario": {"what": "progress"},
     "mountain_car": {"measure": "height"},
-    "state_count": {"bins": [3, 4.0], "low": [None, -1]},
+    "state_count": {"bins": [3, 4.0], "low": [None, -1], "scope": "both", "bonus": "first"},
     "step_penalty": {"after": 1e2},
 }
 

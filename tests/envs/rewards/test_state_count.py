@@ -1,6 +1,10 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from gymnasium import spaces as gs
 
+from spotter.envs.rewards import state_count
 from spotter.types import UserError
 from tests.envs.helpers import config, signal_vector, zeros
 
@@ -51,11 +55,65 @@ def test_a_discrete_observation_is_its_own_cell():
         ("MountainCar-v0", {"bins": [3]}, "bins has 1 entries, but the observation has 2"),
         ("MountainCar-v0", {"low": [0]}, "low has 1 entries, but the observation has 2"),
         ("MountainCar-v0", {"low": [1, None]}, "low 1 is not below high 0.6 in dimension 0"),
-        ("CarRacing-v3", {}, "too many cells"),
-        ("Blackjack-v1", {}, "needs a Box or Discrete observation"),
+        ("CartPole-v1", {"leaves": ["image"]}, "`leaves` needs a Dict observation"),
+        ("Blackjack-v1", {}, "needs a Box, Discrete or Dict observation"),
     ],
 )
 def test_nonsense_is_refused(env_id, fields, sentence):
-    family = "box2d" if env_id == "CarRacing-v3" else "gymnasium"
     with pytest.raises(UserError, match=sentence):
-        signal_vector(config(env_id, family), source="state_count", **fields)
+        signal_vector(config(env_id, "gymnasium"), source="state_count", **fields)
+
+
+def signal_of(space, **fields):
+    chosen = state_count.Config(source="state_count", **fields)
+    return state_count.make(chosen, SimpleNamespace(observation_space=space))
+
+
+TILES = gs.Dict(
+    image=gs.Box(0, 255, (7, 7, 3), np.uint8),
+    direction=gs.Discrete(4),
+    speed=gs.Box(-np.inf, np.inf, (1,)),
+    mission=gs.Text(20),
+)
+
+
+def test_whole_numbers_count_as_they_are_also_in_a_dict():
+    signal = signal_of(TILES, leaves=["image", "direction", "mission"])
+    obs = TILES.sample()
+    other = {**obs, "image": obs["image"].copy()}
+    other["image"][3, 3, 0] ^= 1
+    turned = {**obs, "direction": (obs["direction"] + 1) % 4}
+    fast = {**obs, "speed": obs["speed"] + 1}
+    assert signal.start(obs, {}) == signal.start(fast, {}), "speed is left out"
+    assert len({signal.start(each, {}) for each in (obs, other, turned)}) == 3
+
+
+def test_more_cells_than_numbers_are_hashed_into_whole_numbers():
+    signal = signal_of(gs.Box(0.0, 1.0, (60,)), bins=2)
+    space = np.random.default_rng(1)
+    seen = [space.random(60) for _ in range(500)]
+    cells = [signal.start(obs, {}) for obs in seen]
+    assert len(set(cells)) == 500
+    assert all(cell == int(cell) < 2**53 for cell in cells)
+    assert signal.start(np.where(seen[0] < 0.5, 0.1, 0.9), {}) == cells[0], "the same slices"
+
+
+def test_bins_make_the_colours_of_an_image_coarser():
+    image = gs.Box(0, 255, (8, 8, 3), np.uint8)
+    dark, darker = np.full((8, 8, 3), 3, np.uint8), np.full((8, 8, 3), 2, np.uint8)
+    exact, coarse = signal_of(image), signal_of(image, bins=4)
+    assert exact.start(dark, {}) != exact.start(darker, {})
+    assert coarse.start(dark, {}) == coarse.start(darker, {})
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({}, "dimension 0 of entry 'speed' is unbounded; leave it out with `leaves`"),
+        ({"leaves": ["imag"]}, "has no 'imag'; did you mean 'image'"),
+        ({"leaves": ["image"], "bins": [3]}, "are for one Box"),
+    ],
+)
+def test_nonsense_about_a_dict_is_refused(fields, sentence):
+    with pytest.raises(UserError, match=sentence):
+        signal_of(TILES, **fields)

@@ -1,6 +1,9 @@
+import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium import spaces as gs
 
+from spotter.envs.wrappers import frame_stack
 from spotter.types import UserError
 from tests.envs.helpers import wrapped
 
@@ -57,6 +60,53 @@ def test_stacks_handed_out_do_not_change_later():
     assert (first == kept).all()
 
 
-def test_a_discrete_observation_is_refused():
-    with pytest.raises(UserError, match="frame_stack needs a Box observation"):
-        stack("Taxi-v4")
+def test_choices_are_stacked_as_several_choices():
+    env = stack("Taxi-v4")
+    first, _ = env.reset(seed=1)
+    assert len(set(first.tolist())) == 1 and env.observation_space.nvec.tolist() == [500] * 3
+    seen = [int(first[-1])]
+    for action in (0, 1, 2, 3):
+        obs, *_ = env.step(action)
+        seen.append(int(obs[-1]))
+        assert env.observation_space.contains(obs)
+        assert obs.tolist() == ([seen[0]] * 3 + seen[1:])[-3:]
+    again, _ = env.reset(seed=1)
+    assert again.tolist() == first.tolist(), "nothing of the last episode is left"
+
+
+def test_each_part_of_a_dict_is_a_stack(make_nested):
+    env = frame_stack.wrap(frame_stack.Config(name="frame_stack", count=2), make_nested())
+    env.reset(seed=1)
+    obs, *_ = env.step(env.action_space.sample())
+    assert env.observation_space.contains(obs)
+    assert obs["near"].tolist() == [5, 0, 5, 1] and obs["far"]["number"].tolist() == [0.0, 1.0]
+
+
+@pytest.fixture
+def make_nested():
+    class Nested(gym.Env):
+        observation_space = gs.Dict(
+            near=gs.MultiDiscrete([9, 9]), far=gs.Dict(number=gs.Box(0, 9, (1,), np.float32))
+        )
+        action_space = gs.Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            self.time = 0
+            return self.seen(), {}
+
+        def step(self, action):
+            self.time += 1
+            return self.seen(), 0.0, False, False, {}
+
+        def seen(self):
+            number = np.array([self.time], np.float32)
+            return {"near": np.array([5, self.time]), "far": {"number": number}}
+
+    return Nested
+
+
+def test_what_cannot_be_stacked_is_refused():
+    with pytest.raises(UserError, match=r"padding: zero is for Box observations"):
+        stack("Taxi-v4", padding="zero")
+    with pytest.raises(UserError, match="needs Box, Discrete or MultiDiscrete observations"):
+        stack("Blackjack-v1")

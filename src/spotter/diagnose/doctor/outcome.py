@@ -248,7 +248,10 @@ def eval_below_train(case: Case) -> Found | None:
 
 def greedy_loop(case: Case) -> Found | None:
     """The score counts games that were cut while the policy went in circles."""
-    x, stalled = case.history.curve("eval/stalled")
+    # a run whose budget is spent before an evaluation is due has its test alone
+    is_evaluated = len(case.history.curve("eval/stalled")[1]) > 0
+    stage, words = ("eval", "evaluation") if is_evaluated else ("test", "test")
+    x, stalled = case.history.curve(f"{stage}/stalled")
     _, cut = case.history.curve("train/truncated")
     if not len(stalled) or not len(cut) or not case.setting("eval.deterministic"):
         return None
@@ -256,10 +259,10 @@ def greedy_loop(case: Case) -> Found | None:
     if not is_looping(share, in_training):
         return None
     return Found(
-        f"{share:.0%} of the evaluation episodes go in circles until the time limit: the score "
+        f"{share:.0%} of the {words} episodes go in circles until the time limit: the score "
         "counts games that were not played to their end.",
         (
-            f"eval/stalled {share:.2f} at {int(x[-1]):,} env steps",
+            f"{stage}/stalled {share:.2f} at {int(x[-1]):,} env steps",
             f"train/truncated {in_training:.2f}",
         ),
         (to("eval.deterministic", False),),

@@ -41,6 +41,8 @@ def reason_against(env: EnvConfig, reward: RewardConfig | None) -> str:
         return "ale-py is not installed"
     if env.drop:
         return "env.drop is for Dict observations"
+    if env.shows_previous:
+        return f"env.{env.shows_previous} works on single envs"
     training = reward is not None
     for wrapper in env.wrappers:
         if training or not wrapper.train_only:

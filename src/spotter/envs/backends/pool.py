@@ -58,6 +58,8 @@ def reason_against(env: EnvConfig, reward: RewardConfig | None) -> str:
         return "env.kwargs are for Gymnasium's own version"
     if env.drop:
         return "env.drop is for Dict observations"
+    if env.shows_previous:
+        return f"env.{env.shows_previous} works on single envs"
     for wrapper in env.wrappers:
         if reward is not None or not wrapper.train_only:
             return f"the wrapper {wrapper.name} works on single envs"

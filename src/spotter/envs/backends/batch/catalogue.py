@@ -46,6 +46,8 @@ def reason_against(env: EnvConfig, reward: RewardConfig | None) -> str:
     spec = _spec(env)
     if spec is None or spec.entry_point not in _WORLDS or spec.additional_wrappers:
         return f"there is no batch version of {env.id}"
+    if env.shows_previous:
+        return f"env.{env.shows_previous} works on one env at a time"
     for wrapper in env.wrappers:
         if wrapper.name not in _WRAPPERS and (reward is not None or not wrapper.train_only):
             return f"wrapper {wrapper.name} works on one env at a time"
