@@ -32,7 +32,8 @@ def follow(cadence, length, score=0.0, every=1000, until=BUDGET, confirm=0, gree
         seen = Seen(env_steps, length(env_steps), score)
         if cadence.is_due(seen):
             plan = cadence.plan(seen)
-            cadence.note([greedy or int(length(env_steps))] * plan.episodes, confirm)
+            played = (greedy or length)(env_steps)
+            cadence.note([int(played)] * plan.episodes, confirm)
             cadence.wait_after(env_steps)
             made.append(env_steps)
     return made
@@ -98,10 +99,25 @@ def test_before_an_episode_has_ended_it_is_as_long_as_it_is_by_now(make_config):
 def test_the_first_evaluation_may_reach_the_limit(make_config):
     """A greedy policy that has learnt not to fall stands still, where training falls at once."""
     one = cadence(make_config, "BipedalWalker-v3", budget=40_000)
-    made = follow(one, lambda _: 100, until=40_000, greedy=1600)
+    made = follow(one, lambda _: 100, until=40_000, greedy=lambda _: 1600)
     plan = one.plan(Seen(40_000, 100.0, None))
     assert (len(made), plan.episodes, plan.test_parts) == (1, 1, 1)
     assert one.played + 1600 <= 4000
+
+
+def test_greedy_episodes_that_outgrow_training_do_not_outgrow_the_share(make_config):
+    """FlappyBird: training falls after 300 steps, the best weights fly on for thousands."""
+    one = cadence(make_config, "Blackjack-v1", None)
+    made = follow(one, lambda _: 300, greedy=lambda t: 300 if t < 900_000 else 10_000)
+    assert made[-1] >= 900_000 > made[-2], "no other evaluation is due after the first long one"
+    before, seen = one.episodes, Seen(BUDGET, 300.0, None)
+    plan = one.plan(seen)
+    assert 1 <= plan.episodes < before and not plan.must_confirm
+    assert 2 * 10_000 * plan.episodes > plan.confirm_steps, "a confirmation finds no room"
+    one.note([10_000] * plan.episodes, 0)
+    test = one.plan(seen)
+    one.note([10_000] * test.episodes * test.test_parts, 0)
+    assert one.played <= 0.1 * BUDGET + 10_000
 
 
 def test_what_is_written_is_obeyed(make_config):
@@ -133,7 +149,7 @@ def test_what_was_chosen_can_be_said(make_config):
 
 def test_short_episodes_are_played_more_often_once_they_are_known_to_be_short(make_config):
     one = cadence(make_config, env="Blackjack-v1", threshold=None)
-    follow(one, lambda _: 2, until=100_000, greedy=2)
+    follow(one, lambda _: 2, until=100_000, greedy=lambda _: 2)
     assert one.episodes == 100
     assert one.played <= 0.1 * 100_000
     written = cadence(make_config, env="Blackjack-v1", threshold=None, episodes=9)

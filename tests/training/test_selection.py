@@ -89,6 +89,19 @@ def test_confirmations_end_with_their_allowance(select):
     assert more.consider({"w": 10.0}, 200, Plan(N, 500)).confirm_steps > 2 * N * 10
 
 
+def test_a_confirmation_that_the_share_has_no_room_for_is_not_begun(select):
+    """Greedy episodes may be ten times as long as those the evaluation was planned by."""
+    round_steps = 2 * N * 10
+    for room, played in ((round_steps - 1, 0), (round_steps, round_steps)):
+        selection = select()
+        selection.consider({"w": 10.0}, 100, PLAN)
+        plan = Plan(N, room, must_confirm=False)
+        scored = selection.consider({"w": 11.0}, 200, plan)
+        assert (scored.confirm_steps, scored.is_best) == (played, True)
+    assert selection.consider({"w": 5.0}, 300, plan).candidate.env_steps == 300
+    assert selection.best.env_steps == 200, "the higher mean stays"
+
+
 def test_solved_once_is_solved(select):
     """Of two that pass the evaluation, only the first passes the test."""
     luck = {(200, "test"): -20.0}

@@ -41,11 +41,13 @@ class Plan(NamedTuple):
 
     episodes: int
     confirm_steps: int = 0
-    """Env steps left for confirmations beyond their first round."""
+    """Env steps left for confirmations."""
     test_parts: int = 1
     """The final test plays so many times as many episodes."""
     claim: int = 0
     """Episodes of a test that says solved, at least."""
+    must_confirm: bool = True
+    """A first round of a confirmation is played even where `confirm_steps` has no room for it."""
 
 
 class Seen(NamedTuple):
@@ -90,15 +92,16 @@ class Cadence:
             return True
         episodes = self._choose(seen)
         one = episodes * self._length(seen)
-        share = config.share / 2 if self.played else config.share  # the first is due in any case
-        if self._affords(seen.env_steps, episodes, one, share):
+        # the first is due in any case; later ones may have to be confirmed, by both policies
+        more, share = (3 * one, config.share / 2) if self.played else (one, config.share)
+        if self._affords(seen.env_steps, episodes, more, share):
             return True
         if self.threshold is None or seen.score is None or seen.score < self.threshold:
             return False
         return self._affords(seen.env_steps, episodes, 2 * one, config.share)  # and the test
 
     def plan(self, seen: Seen) -> Plan:
-        """For an evaluation or test that is made now; the number of episodes never falls."""
+        """For an evaluation or test that is made now."""
         episodes = self.episodes = self._grown(self._choose(seen), seen)
         config = self.config.eval
         is_sized = config.episodes != "auto" or config.env_steps is not None
@@ -106,11 +109,14 @@ class Cadence:
         if config.every_steps != "auto":
             confirm = int(CONFIRM_SHARE * seen.env_steps) - self.confirmed
             return Plan(episodes, confirm, 1 if is_sized else FIRST_EPISODES // episodes, claim)
-        most_parts = 1 if is_sized else MOST_EPISODES // episodes
         allowed = config.share * seen.env_steps / self._price(episodes)
-        confirm = int(allowed / 2) - self.played
-        parts = int((allowed - self.played) / (episodes * self._length(seen)))
-        return Plan(episodes, confirm, max(1, min(parts, most_parts)), claim)
+        left, length = allowed - self.played, self._length(seen)
+        if not is_sized:  # a test may follow, and episodes may be longer than they were
+            episodes = max(1, min(episodes, int(left / 2 / length)))
+        most_parts = 1 if is_sized else MOST_EPISODES // episodes
+        confirm = int(left - allowed / 2 - episodes * length)
+        parts = int(left / (episodes * length))
+        return Plan(episodes, confirm, max(1, min(parts, most_parts)), claim, must_confirm=False)
 
     def choice(self, seen: Seen) -> str:
         """What was chosen, and from what; for people."""

@@ -184,9 +184,16 @@ class Selection:
         ours, theirs = candidate.interval, best.interval
         if ours is None or theirs is None:  # weights that were only tested rank below all others
             return Scored(candidate, theirs is None, self._plan)
-        if ours.mean <= theirs.mean or not ours.overlaps(theirs):
+        is_clear = ours.mean <= theirs.mean or not ours.overlaps(theirs)
+        if is_clear or not self._affords_confirmation(candidate, best):
             return Scored(candidate, ours.mean > theirs.mean, self._plan)
         return self._confirm(candidate, best)
+
+    def _affords_confirmation(self, candidate: Candidate, best: Candidate) -> bool:
+        """Whether a first round, as long as the evaluation was, is within the steps left for it."""
+        new = [one.evaluation for one in (candidate, best) if one.evaluation and not one.parts]
+        steps = sum(length for evaluation in new for length in evaluation.lengths)
+        return self._plan.must_confirm or steps <= self._plan.confirm_steps
 
     def _confirm(self, candidate: Candidate, best: Candidate) -> Scored:
         """Both play the same fresh episodes until one is clearly better or the steps are spent."""
@@ -195,7 +202,8 @@ class Selection:
             candidate, best = self._play_up_to(candidate, rounds), self._play_up_to(best, rounds)
             spent = _confirm_steps(candidate) + _confirm_steps(best) - before
             lead = interval(_lead(candidate, best))
-            if lead.low > 0 or lead.high < 0 or spent > self._plan.confirm_steps:
+            with_another = spent + spent / rounds
+            if lead.low > 0 or lead.high < 0 or with_another > self._plan.confirm_steps:
                 break
         return Scored(candidate, lead.mean > 0, self._plan, best, confirm_steps=spent)
 
@@ -210,7 +218,7 @@ class Selection:
         """The best, evaluated again where a resume changed what evaluations are."""
         best, now = self.best, candidate.evaluation
         assert now is not None
-        if best is None or best.evaluation is None or _terms(best.evaluation) == _terms(now):
+        if best is None or best.evaluation is None or _compares_with(best.evaluation, now):
             return best
         again = replace(best, evaluation=None, confirmation=None)
         return replace(again, evaluation=self._play(again, "eval"))
@@ -221,10 +229,15 @@ class Selection:
         return self._evaluator.run(self._policy, candidate.env_steps, seeds, part, episodes)
 
 
-def _terms(evaluation: Evaluation) -> tuple[object, ...]:
-    """What must be equal for two evaluations to compare."""
-    episodes = len(evaluation.scores)
-    return (evaluation.fingerprint, evaluation.deterministic, episodes, evaluation.env_seeds)
+def _compares_with(best: Evaluation, now: Evaluation) -> bool:
+    """Whether both played the same game alike, and the best all episodes that `now` has."""
+    played = len(now.scores)
+    ours = (best.fingerprint, best.deterministic, best.env_seeds[:played])
+    return len(best.scores) >= played and ours == (
+        now.fingerprint,
+        now.deterministic,
+        now.env_seeds,
+    )
 
 
 def _confirm_steps(candidate: Candidate) -> int:
