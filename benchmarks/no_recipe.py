@@ -12,6 +12,7 @@ evaluating is that of evaluations, confirmations, the test and the film, as a sh
 """
 
 import argparse
+import importlib
 import json
 import os
 import statistics
@@ -278,9 +279,8 @@ def made(work: Work, cut: bool = False) -> gym.Env[Any, Any]:
         gym.register_envs(ale_py)
     env = gym.make(name, **work.kwargs)
     if work.package == "minigrid":
-        from minigrid.wrappers import ImgObsWrapper
-
-        env = gym.wrappers.FlattenObservation(ImgObsWrapper(env))
+        wrappers: Any = importlib.import_module("minigrid.wrappers")
+        env = gym.wrappers.FlattenObservation(wrappers.ImgObsWrapper(env))
     if isinstance(env.observation_space, gym.spaces.Tuple):  # which SB3 refuses
         env = gym.wrappers.FlattenObservation(env)
     endless = env.spec is not None and env.spec.max_episode_steps is None

@@ -35,7 +35,7 @@ def test_a_whole_number_is_fine_where_a_number_is_wanted():
 
 @pytest.mark.parametrize(
     ("path", "default"),
-    [("algo.max_grad_norm", constant(0.5)), ("eval.every_steps", 5000), ("reward.clip", None)],
+    [("algo.max_grad_norm", constant(0.5)), ("eval.every_steps", "auto"), ("reward.clip", None)],
 )
 def test_null_switches_a_default_off(path, default):
     section, key = path.split(".")

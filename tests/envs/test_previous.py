@@ -1,4 +1,4 @@
-"""The last action and reward beside the observation: in training, evaluation, predict and resume."""
+"""The last action and reward beside the observation: training, evaluation, predict and resume."""
 
 import gymnasium as gym
 import numpy as np

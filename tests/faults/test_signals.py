@@ -199,6 +199,7 @@ def test_a_signal_while_workers_start_leaves_nothing(tmp_path, name):
 
 ENDLESS = """
 import time
+from pathlib import Path
 import gymnasium as gym
 import numpy as np
 
@@ -218,7 +219,11 @@ class Endless(gym.Env):
         return self.np_random.random(1, np.float32), 1.0, False, False, {}
 
     def render(self):
-        time.sleep(0.05)
+        if Path("first").exists():
+            Path("drawing").touch()
+            while not Path("go").exists():
+                time.sleep(0.01)
+        Path("first").touch()
         return np.zeros((64, 64, 3), np.uint8)
 
 gym.register("Endless-v0", Endless)
@@ -231,12 +236,12 @@ def test_a_run_is_finished_before_it_is_filmed_and_ctrl_c_ends_the_film(tmp_path
     settings = (*short, "eval.episodes=1", "eval.every_steps=null", "env.backend=sync", "threads=1")
     family = Family("train", "endless:Endless-v0", "--algo", "ppo", "--quiet", *settings,
                     home=tmp_path / "runs", cwd=tmp_path)  # fmt: skip
-    films = family.wait_for(lambda: any(tmp_path.glob("runs/*/videos/*")))
-    assert films, family.output()
+    assert family.wait_for((tmp_path / "drawing").exists), family.output()
     run = only_run(tmp_path / "runs")
     assert run.info()["status"] == "finished"
     assert checkpoint.read(checkpoint.find_in(run, "@latest")).env_steps == 256
     family.signal(signal.SIGINT, "group")
+    (tmp_path / "go").touch()  # only now is the second image drawn
     assert family.end() == 0, family.output()
     assert run.info()["status"] == "finished"
     assert not list((run.folder / "videos").iterdir()), "half a film never stays"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from spotter.diagnose import judges
-from spotter.diagnose.doctor import learning, outcome, speed
+from spotter.diagnose.doctor import greedy, learning, outcome, speed
 from spotter.diagnose.doctor.case import Case
 from spotter.diagnose.doctor.changes import more_entropy, scaled, to
 from spotter.diagnose.doctor.found import About
@@ -284,7 +284,7 @@ RULES: Final = (
         (*_STILL, "eval-below-train", "score-falling", "reward-never-found"),
     ),
     Rule(
-        "eval-below-train", "warning", "learning", outcome.eval_below_train,
+        "eval-below-train", "warning", "learning", greedy.eval_below_train,
         "Let algo.entropy fade to 0 by a schedule; look at train_only wrappers.",
         _STILL,
         online=Online(
@@ -294,7 +294,7 @@ RULES: Final = (
         ), remedy=sampled,
     ),
     Rule(
-        "greedy-loop", "warning", "learning", outcome.greedy_loop,
+        "greedy-loop", "warning", "learning", greedy.greedy_loop,
         "Train longer; sticky actions or algo.entropy keep a policy from exact repetition.",
         ("eval-below-train",),
         online=Online(

@@ -45,6 +45,8 @@ def make_registered(env: EnvConfig, render: bool = False) -> Env:
     except Error as error:
         raise UserError(f"unknown environment '{env.id}': {_first_line(error)}") from error
     except Exception as error:  # a constructor may fail in any way; the user sees which and why
+        if render and "render_mode" in str(error):
+            raise UserError(f"{env.id} draws nothing: it takes no render_mode") from error
         reason = f"{type(error).__name__}: {_first_line(error)}"
         raise UserError(
             f"{env.id} cannot be made with env.kwargs {env.kwargs}: {reason}"

@@ -1,5 +1,7 @@
 """MiniGrid: ids known without the package's name before them, codes as choices, a smaller view."""
 
+import sys
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -68,3 +70,13 @@ def test_every_observation_of_other_worlds_is_in_its_space(env_id):
         assert env.observation_space.contains(obs)
         if terminated or truncated:
             env.reset()
+
+
+@pytest.mark.parametrize(
+    ("package", "env_id"),
+    [("minigrid", "MiniGrid-Nowhere-v0"), ("popgym", "popgym-NowhereEasy-v0")],
+)
+def test_without_its_package_an_id_says_what_to_install(package, env_id, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)  # as if it were not there
+    with pytest.raises(UserError, match=rf"{package} is not installed: .*\[{package}\]"):
+        resolve(env_id)

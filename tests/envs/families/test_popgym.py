@@ -6,6 +6,7 @@ from spotter.config import resolve
 from spotter.envs.families import popgym
 from spotter.envs.make import EnvBuilder
 from spotter.training.training import Training
+from spotter.types import UserError
 
 EASY = ["RepeatPrevious", "RepeatFirst", "Autoencode", "Battleship", "Concentration", "CountRecall",
         "HigherLower", "MineSweeper", "MultiarmedBandit", "PositionOnlyCartPole",
@@ -31,3 +32,9 @@ def test_it_is_known_with_and_without_its_package():
     env = resolve("popgym:popgym-RepeatFirstEasy-v0").config.env
     assert env.family == "popgym" and popgym.describe(env).score_range == (-1.0, 1.0)
     assert EnvBuilder(env).build().env.spec.id == "popgym-RepeatFirstEasy-v0"
+
+
+def test_a_task_without_images_says_so():
+    env = resolve("popgym-RepeatFirstEasy-v0").config.env
+    with pytest.raises(UserError, match="popgym-RepeatFirstEasy-v0 draws nothing"):
+        popgym.make(env, render=True)

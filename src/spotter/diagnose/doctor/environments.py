@@ -4,7 +4,6 @@ Every environment is tried by a process of its own: an emulator that crashes or 
 then, not the end of the examination, and no family's libraries are loaded into this one.
 """
 
-import importlib.metadata
 import platform
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +11,7 @@ from dataclasses import asdict, dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from spotter import plugins
+from spotter import __version__, plugins
 from spotter.config import EnvConfig, recipes, resolve
 from spotter.diagnose.doctor import apart, random_play
 from spotter.diagnose.doctor.found import Found
@@ -251,6 +250,7 @@ def _reinstall(family: str) -> str:
 
 def machine() -> dict[str, str]:
     """What everything runs on, a few words each."""
+    import gymnasium
     import torch
 
     from spotter.engines.kernels import COMPILED
@@ -262,9 +262,9 @@ def machine() -> dict[str, str]:
         device = "mps"
     return {
         "python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
-        "spotter": _version("spotter"),
+        "spotter": __version__,
         "torch": torch.__version__,
-        "gymnasium": _version("gymnasium"),
+        "gymnasium": gymnasium.__version__,
         "device": device,
         "cores": str(cores()),
         "video": _video(),
@@ -279,13 +279,6 @@ def _video() -> str:
         return f"none: {error}"
     codec = "" if "libx264" in av.codecs_available else " without H.264: no videos"
     return f"av {av.__version__} (ffmpeg {av.ffmpeg_version_info}){codec}"
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed as a package"
 
 
 if __name__ == "__main__":

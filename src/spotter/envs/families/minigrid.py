@@ -5,7 +5,6 @@ image, where a key (5) is nearly a ball (6); here each is a choice, so the netwo
 The mission is a sentence in a space of its own that no network reads; it is left out.
 """
 
-import importlib.util
 from typing import Any, Final
 
 import gymnasium as gym
@@ -15,7 +14,7 @@ from pydantic import Field
 
 from spotter import plugins
 from spotter.config import EnvConfig, Whole
-from spotter.envs.base import Env, make_registered, registered_info
+from spotter.envs.base import Env, make_registered
 from spotter.envs.drop import Drop
 from spotter.types import EnvInfo, UserError
 
@@ -34,7 +33,6 @@ class Config(EnvConfig):
 
 
 def make(env: EnvConfig, render: bool = False) -> Env:
-    plugins.require("minigrid", extra="minigrid")
     register()
     view = _own(env).view
     if view is not None:
@@ -49,17 +47,14 @@ def make(env: EnvConfig, render: bool = False) -> Env:
 
 
 def register() -> None:
-    """Make the ids known to Gymnasium, where the package is installed."""
-    if EXAMPLE not in gym.registry and importlib.util.find_spec("minigrid") is not None:
-        importlib.import_module("minigrid")
+    """Make the ids known to Gymnasium."""
+    plugins.require("minigrid", extra="minigrid")
 
 
 def describe(env: EnvConfig) -> EnvInfo:
-    register()
     return EnvInfo(
         action_names=ACTIONS,
         score_range=(0.0, 1.0) if "MiniGrid-" in env.id else None,
-        threshold=registered_info(env).threshold,
         keys=KEYS,
     )
 
