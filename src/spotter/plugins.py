@@ -50,6 +50,7 @@ KINDS: Final = {
     "cores": Kind("spotter.policy.cores", "core", "build"),
     "wrappers": Kind("spotter.envs.wrappers", "wrapper", "wrap"),
     "signals": Kind("spotter.envs.rewards", "reward signal", "make"),
+    "intrinsic": Kind("spotter.explore.rewards", "intrinsic reward", "make"),
     "sinks": Kind("spotter.sinks.trackers", "sink", "make"),
 }
 

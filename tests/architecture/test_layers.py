@@ -15,7 +15,7 @@ LAYERS = {
     5: "rollouts rundir",
     6: "engines video",
     7: "collect diagnose charts",
-    8: "algos sinks pages",
+    8: "algos sinks pages explore",
     9: "training launch",
     10: "episodes sweeps bench",
     11: "review api",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -27,6 +27,7 @@ class Config(AlgoConfig):
 
     model_config = ConfigDict(populate_by_name=True)
 
+    adds_bonus: ClassVar[bool] = True
     name: Literal["a2c"] = "a2c"
     lr: Annotated[Schedule, within(0)] = Field(constant(7e-4), description="Learning rate.")
     optimizer: Literal["adam", "adamw", "rmsprop", "sgd"] = Field(
@@ -106,7 +107,7 @@ class A2C:
             config.gamma.at(progress),
             config.lambda_.at(progress),
         )
-        batch = read.flatten(advantage, advantage + read.value)
+        batch = read.flatten(read.with_bonus(advantage), advantage + read.value)
         self.policy.observe_returns(batch.target)
         samples = learner.prepare(batch)
         if config.normalize_advantage:

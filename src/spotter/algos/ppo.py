@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import ceil, isqrt
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
@@ -54,6 +54,7 @@ class Config(AlgoConfig):
 
     model_config = ConfigDict(populate_by_name=True)
 
+    adds_bonus: ClassVar[bool] = True
     name: Literal["ppo"] = "ppo"
     steps: Whole = Field(128, ge=1, description="Vector steps per rollout.")
     minibatch: Annotated[int | float, BeforeValidator(_samples_or_fraction)] = Field(
@@ -213,7 +214,7 @@ class PPO:
         config, learner, maths = self.config, self.learner, self.learner.maths
         read = learner.read(rollout)
         advantage = self._advantages(read, progress)
-        batch = read.flatten(advantage, advantage + read.value)
+        batch = read.flatten(read.with_bonus(advantage), advantage + read.value)
         self.policy.observe_returns(batch.target)
         samples = learner.prepare(batch)
         if config.normalize_advantage == "rollout":

@@ -126,6 +126,7 @@ KINDS: Final[dict[str, Callable[[], Listing]]] = {
     "families": _plugins("envs"),
     "wrappers": _plugins("wrappers"),
     "signals": _plugins("signals"),
+    "intrinsic": _plugins("intrinsic"),
     "encoders": _plugins("nets"),
     "cores": _plugins("cores"),
     "sinks": _plugins("sinks"),

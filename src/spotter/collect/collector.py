@@ -43,8 +43,9 @@ class Collector:
         gamma: Schedule,
         seeds: Sequence[int],
         buffers: int = 1,
+        keeps_after: bool = False,
     ) -> None:
-        """`buffers`: rollouts kept at once."""
+        """`buffers`: rollouts kept at once; `keeps_after`: with what is seen after the last step."""
         self.vector, self.actor, self.mixer = vector, actor, mixer
         self._numpy_actor = actor if isinstance(actor, NumpyActor) else None
         self._gamma, self._gamma_now = gamma, 0.0
@@ -55,7 +56,7 @@ class Collector:
         self._parts = np.zeros((vector.count, len(mixer.names)))
         self._rollouts: deque[Rollout | None] = deque([None] * buffers)
         """The present one first."""
-        self._is_cancelled = False
+        self._keeps_after, self._is_cancelled = keeps_after, False
         self.position = (0, 0)
         """Vector steps collected and due in the present rollout (due: 0 where unknown)."""
         self._whole_episodes = False
@@ -129,6 +130,7 @@ class Collector:
         if rollout is None or rollout.steps < steps:
             rollout = self._rollouts[0] = self._new_rollout(steps)
         rollout.whole, rollout.lost, rollout.state = True, [], self._state
+        rollout.bonus = None
         self._written = self._values(rollout)
         return rollout
 
@@ -328,6 +330,8 @@ class Collector:
         values = self._values(rollout)
         self.actor.complete(values)
         obs = self.vector.buffers.obs
+        if self._keeps_after:
+            rollout.after = {path: torch.tensor(x, device=self._device) for path, x in obs.items()}
         self._state = self._recall(slice(0, self.vector.count), self.vector.buffers)
         values.next_value[:-1] = values.value[1:]
         values.next_value[-1] = self.actor.value(obs, self._state)

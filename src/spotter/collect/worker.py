@@ -69,6 +69,7 @@ class RolloutWorker:
             config.algo.gamma,
             seeding.integers(config.seed, stream, vector.count),
             buffers=buffers,
+            keeps_after=bool(config.reward.intrinsic),
         )
 
     def gather(self, progress: Progress) -> Gathered:

@@ -15,7 +15,7 @@ from spotter.config.models import (
 )
 from spotter.config.plugin import FreeForm
 from spotter.config.policy import CoreConfig, EncoderConfig, PolicyConfig
-from spotter.config.rewards import CountConfig, RewardConfig, SignalConfig
+from spotter.config.rewards import CountConfig, IntrinsicConfig, RewardConfig, SignalConfig
 from spotter.config.watching import (
     AlertsConfig,
     BudgetConfig,
@@ -39,6 +39,7 @@ __all__ = [
     "EvalConfig",
     "Expect",
     "FreeForm",
+    "IntrinsicConfig",
     "Layer",
     "PlateauAction",
     "PlateauConfig",

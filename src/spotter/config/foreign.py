@@ -82,6 +82,7 @@ def _plugins(data: Mapping[str, object]) -> Iterator[tuple[str, str, object]]:
     lists: tuple[tuple[tree.Path, str, str], ...] = (
         (("env", "wrappers"), "name", "wrappers"),
         (("reward", "signals"), "source", "signals"),
+        (("reward", "intrinsic"), "name", "intrinsic"),
         (("sinks",), "name", "sinks"),
     )
     for path, key, kind in lists:

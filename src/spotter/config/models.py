@@ -169,6 +169,8 @@ class AlgoConfig(Plugin):
     plugin_kind: ClassVar[str] = "algos"
     needs_whole_episodes: ClassVar[bool] = False
     """Whether envs wait for each other, as where whole episodes are collected."""
+    adds_bonus: ClassVar[bool] = False
+    """Whether `update` learns from `Rollout.with_bonus`, as intrinsic rewards need it."""
 
     @property
     def baseline_used(self) -> Literal["value", "mean", "none"]:
@@ -246,6 +248,7 @@ class RunConfig(Settings):
     def _consistent(self) -> Self:
         self._check_schedules()
         self._check_one_normalizer()
+        self._check_intrinsic()
         self.algo.check(self)
         return self
 
@@ -272,12 +275,24 @@ class RunConfig(Settings):
                 "or set reward.normalize to false"
             )
 
+    def _check_intrinsic(self) -> None:
+        """Refused where their advantage would get lost."""
+        if self.reward.intrinsic and not self.algo.adds_bonus:
+            raise ValueError(
+                f"reward.intrinsic: {self.algo.name} does not learn from their advantage; "
+                "a2c and ppo do, and `reward.signals` work everywhere"
+            )
+        if self.reward.intrinsic and self.algo.overlaps:
+            raise ValueError("reward.intrinsic does not work with algo.overlap; leave one out")
+
     def schedules(self) -> Iterator[tuple[str, Schedule]]:
         """Every schedulable setting with its dotted name."""
         yield from ((f"algo.{name}", value) for name, value in scheduled(self.algo))
         yield "reward.weight", self.reward.weight
         for signal in self.reward.signals:
             yield f"reward.{signal.name}", signal.weight
+        for part in self.reward.intrinsic:
+            yield f"reward.{part.name}", part.weight
 
     def as_data(self) -> dict[str, Any]:
         """Plain maps and numbers, canonical order: what is saved and printed."""

@@ -25,7 +25,7 @@ from spotter.config.models import (
 )
 from spotter.config.plugin import Plugin
 from spotter.config.policy import CoreConfig, EncoderConfig
-from spotter.config.rewards import SignalConfig
+from spotter.config.rewards import IntrinsicConfig, SignalConfig
 from spotter.config.watching import PlateauAction, PlateauConfig
 from spotter.schedules import Schedule
 
@@ -99,6 +99,7 @@ def _entries() -> Iterator[Entry]:
     others: dict[str, type[Plugin]] = {
         "wrappers": WrapperConfig,
         "signals": SignalConfig,
+        "intrinsic": IntrinsicConfig,
         "nets": EncoderConfig,
         "cores": CoreConfig,
         "sinks": SinkConfig,

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, SerializeAsAny, model_validator
+from pydantic import ConfigDict, Field, SerializeAsAny, model_validator
 
-from spotter.config.base import Settings
+from spotter.config.base import Settings, Whole
 from spotter.config.plugin import Plugin, picked
 from spotter.schedules import Schedule, constant
 
@@ -42,7 +42,31 @@ class CountConfig(SignalConfig):
     )
 
 
+class IntrinsicConfig(Plugin):
+    """A learnt reward for what is new, with a critic of its own; see explore/rewards/."""
+
+    model_config = ConfigDict(populate_by_name=True)
+    plugin_kind: ClassVar[str] = "intrinsic"
+    is_bare: ClassVar[bool] = True
+
+    weight: Schedule = Field(
+        constant(0.5), description="What its advantage is multiplied by, beside that of the reward."
+    )
+    gamma: float = Field(0.99, ge=0, lt=1, description="Its discount.")
+    lambda_: float = Field(
+        0.95, ge=0, le=1, alias="lambda", description="Of generalised advantage estimation."
+    )
+    episodic: bool = Field(
+        False, description="Whether it ends with the episode; otherwise it counts beyond."
+    )
+    lr: float = Field(1e-3, gt=0, description="Learning rate of its networks.")
+    epochs: Whole = Field(1, ge=1, description="Passes over a rollout.")
+    minibatches: Whole = Field(4, ge=1, description="Gradient steps a pass.")
+    critic: Whole = Field(128, ge=1, description="Units of the hidden layer of its critic.")
+
+
 AnySignal = Annotated[SerializeAsAny[SignalConfig], picked(SignalConfig)]
+AnyIntrinsic = Annotated[SerializeAsAny[IntrinsicConfig], picked(IntrinsicConfig)]
 
 
 class RewardConfig(Settings):
@@ -52,6 +76,9 @@ class RewardConfig(Settings):
     signals: tuple[AnySignal, ...] = Field(
         (), strict=False, description="Named extra rewards; `spotter list signals`."
     )
+    intrinsic: tuple[AnyIntrinsic, ...] = Field(
+        (), strict=False, description="Learnt rewards for what is new; `spotter list intrinsic`."
+    )
     normalize: bool = Field(
         False, description="Divide by the running std of discounted returns (mean untouched)."
     )
@@ -60,7 +87,7 @@ class RewardConfig(Settings):
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:
-        names = [signal.name for signal in self.signals]
+        names = [part.name for part in (*self.signals, *self.intrinsic)]
         for name in names:
             if names.count(name) > 1 or name == "env":
                 raise ValueError(f"two reward parts are called '{name}'; give one another `name`")

@@ -19,7 +19,7 @@ from spotter.config.models import (
 )
 from spotter.config.plugin import Plugin
 from spotter.config.policy import AUTO, CoreConfig, EncoderConfig, PolicyConfig
-from spotter.config.rewards import RewardConfig, SignalConfig
+from spotter.config.rewards import IntrinsicConfig, RewardConfig, SignalConfig
 
 Schema = dict[str, Any]
 
@@ -53,12 +53,15 @@ def recipe_schema() -> Schema:
     own = [env for env in families.values() if env != _COMMON]
     run["properties"]["env"] = {"anyOf": [_COMMON, *own]}
     defs[RewardConfig.__name__]["properties"]["signals"]["items"] = _by_name(SignalConfig, defs)
+    intrinsic = _bare_or_by_name(IntrinsicConfig, defs)
+    defs[RewardConfig.__name__]["properties"]["intrinsic"]["items"] = intrinsic
     run["properties"]["sinks"]["items"] = _bare_or_by_name(SinkConfig, defs)
     encoder = defs[PolicyConfig.__name__]["properties"]["encoder"]
     encoder["anyOf"] = [{"const": AUTO}, *_bare_or_by_name(EncoderConfig, defs)["anyOf"]]
     core = defs[PolicyConfig.__name__]["properties"]["core"]
     core["anyOf"] = [{"type": "null"}, *_bare_or_by_name(CoreConfig, defs)["anyOf"]]
-    plugged = (AlgoConfig, WrapperConfig, SignalConfig, SinkConfig, EncoderConfig, CoreConfig)
+    plugged = (AlgoConfig, WrapperConfig, SignalConfig, SinkConfig, EncoderConfig, CoreConfig,
+               IntrinsicConfig)  # fmt: skip
     for replaced in plugged:
         del defs[replaced.__name__]
     variant = _variant(run, defs)

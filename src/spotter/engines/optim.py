@@ -37,7 +37,7 @@ class Optimizer:
         own = {id(parameter) for parameter in critic}
         rest = [parameter for parameter in policy.parameters() if id(parameter) not in own]
         self._parameters = [*rest, *critic]
-        self.flat, places = _flatten(self._parameters)
+        self.flat, places = flatten(self._parameters)
         self.gradient = torch.zeros_like(self.flat)
         self._parts = {
             name: [places[id(parameter)] for parameter in part]
@@ -127,7 +127,7 @@ class Optimizer:
         }
 
 
-def _flatten(parameters: list[nn.Parameter]) -> tuple[Tensor, dict[int, slice]]:
+def flatten(parameters: list[nn.Parameter]) -> tuple[Tensor, dict[int, slice]]:
     """Move parameters into one vector; returns it and the place of each by `id`."""
     flat = torch.cat([parameter.detach().flatten() for parameter in parameters])
     places: dict[int, slice] = {}

@@ -92,6 +92,23 @@ _EPISODES = (
         advice="A part larger than `reward/env` is what the agent works for; lower its weight.",
     ),
     MetricSpec(
+        "intrinsic/*/reward",
+        "mean intrinsic reward of a step, scaled by the deviation of its discounted sums",
+        priority=41,
+    ),
+    MetricSpec(
+        "intrinsic/*/share",
+        "share of the reward's size that is intrinsic, weights included",
+        low=0,
+        high=1,
+        precision=2,
+        priority=42,
+        advice="Near 1 long after the first success: lower the weight, or let it fade by schedule.",
+    ),
+    MetricSpec("intrinsic/*/loss", "what makes the seen less new, minimised", priority=43),
+    MetricSpec("intrinsic/*/value", "mean prediction of its critic", priority=44),
+    MetricSpec("intrinsic/*/value_loss", "half squared error of its critic", low=0, priority=44),
+    MetricSpec(
         "info/*",
         "mean over the last 100 episodes of a numeric info key: KEY/mean over an episode's steps, "
         "KEY/last at its end",

@@ -120,6 +120,10 @@ class Rollout(Generic[Block]):
     """Samples lost to failing envs: from step, to step, env."""
     state: PolicyState
     """What the policy remembered of each env before the first step."""
+    after: dict[str, Tensor] | None = None
+    """What is seen after the last step, [N, …], where intrinsic rewards need it."""
+    bonus: Block | None = None
+    """An advantage beside that of the reward: what intrinsic rewards add."""
 
     def __init__(
         self: "Rollout[Tensor]",
@@ -248,7 +252,12 @@ class Rollout(Generic[Block]):
             self._arrays = view
         view = self._arrays
         view.whole, view.lost, view.state = self.whole, self.lost, self.state
+        view.bonus = None if self.bonus is None else self.bonus.numpy()
         return view
+
+    def with_bonus(self, advantage: Block) -> Block:
+        """An advantage of the reward, and what intrinsic rewards add."""
+        return advantage if self.bonus is None else advantage + self.bonus
 
     def flatten(self, advantage: Block, target: Block, whole: bool = False) -> Batch[Block]:
         """Valid samples as [B, …]; all of them with `whole`."""

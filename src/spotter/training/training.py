@@ -18,6 +18,7 @@ from spotter.engines import devices, rng_state
 from spotter.envs.backends.layout import Layout
 from spotter.envs.backends.vector import Note, VectorEnv
 from spotter.envs.make import choose_backend, layout_of, make_vector
+from spotter.explore.intrinsic import Explorer
 from spotter.policy.actor_critic import Policy, has_images
 from spotter.rollouts.rollout import Rollout
 from spotter.system import machine
@@ -58,6 +59,8 @@ class Training:
             self.algorithm: Algorithm = plugins.load("algos", config.algo.name).make(
                 config.algo, self.policy, seeding.integer(config.seed, "minibatches")
             )
+            intrinsic = config.reward.intrinsic
+            self.explorer = Explorer(config, self.spaces, self.device) if intrinsic else None
             self.updates = self.env_steps = self.vector_steps = 0
             self.last: Rollout | None = None
             """What the latest update learnt from."""
@@ -93,7 +96,8 @@ class Training:
         self.env_steps, self.vector_steps = gathered.env_steps, gathered.vector_steps
         collected = perf_counter()
         self.last = rollout = gathered.rollout
-        metrics = self.algorithm.update(rollout, gathered.progress)
+        explored = self.explorer.learn(rollout, gathered.progress) if self.explorer else {}
+        metrics = self.algorithm.update(rollout, gathered.progress) | explored
         # Statistics move only here, so acting and learning on one rollout see the same inputs.
         if self.policy.inputs.is_running:
             self.policy.observe(rollout.flatten(rollout.value, rollout.value).obs)
@@ -118,6 +122,8 @@ class Training:
         self.config = config
         self.algorithm.retune(config.algo)
         self.source.retune(config)
+        if self.explorer:
+            self.explorer.retune(config)
 
     def listen(self, note: Note) -> None:
         """Register a callback for events of the envs."""
@@ -135,6 +141,7 @@ class Training:
             "vector_steps": self.vector_steps,
             "threads": self.threads,
             "algorithm": _as_arrays(self.algorithm.state()),
+            "explorer": self.explorer.state() if self.explorer else None,
             **self.source.state(),
             "streams": rng_state.state(self.device),
         }
@@ -147,6 +154,8 @@ class Training:
             torch.set_num_threads(self.threads)
         self.updates = state["updates"]
         self.algorithm.restore(state["algorithm"])
+        if self.explorer and state.get("explorer"):
+            self.explorer.restore(state["explorer"])
         begun = self.source.restore(state)
         counted = {**state["collector"], **state}  # the same, unless a collector works ahead
         self.env_steps, self.vector_steps = counted["env_steps"], counted["vector_steps"]
