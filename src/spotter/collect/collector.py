@@ -45,7 +45,7 @@ class Collector:
         buffers: int = 1,
         keeps_after: bool = False,
     ) -> None:
-        """`buffers`: rollouts kept at once; `keeps_after`: with what is seen after the last step."""
+        """`buffers`: rollouts kept at once; `keeps_after`: with what is seen after their end."""
         self.vector, self.actor, self.mixer = vector, actor, mixer
         self._numpy_actor = actor if isinstance(actor, NumpyActor) else None
         self._gamma, self._gamma_now = gamma, 0.0

@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from spotter.engines.heads import Noise
 from spotter.engines.network import Network, numpy_network_for
 from spotter.policy.actor import Acted, Actor, PolicyState
-from spotter.policy.actor_critic import Policy, has_images
+from spotter.policy.actor_critic import Policy
+from spotter.policy.body import has_images
 from spotter.policy.heads import Distribution, choose
 from spotter.rollouts.rollout import Arrays, Rollout
 from spotter.types import Array, Obs

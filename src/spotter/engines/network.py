@@ -20,7 +20,8 @@ from spotter.engines.blas import single_thread
 from spotter.engines.layers import ACTIVATIONS, Joined, Tower, view
 from spotter.engines.losses import Evaluated
 from spotter.engines.plain import Floats, shared_scratch
-from spotter.policy.actor_critic import Body, Policy
+from spotter.policy.actor_critic import Policy
+from spotter.policy.body import Body
 from spotter.policy.encoding import Binary, OneHot
 from spotter.policy.normalizers import BoundsNorm, RunningNorm
 from spotter.types import Array, Leaf, UserError

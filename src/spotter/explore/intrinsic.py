@@ -31,7 +31,7 @@ class Explorer:
 
     def __init__(self, config: RunConfig, spaces: Spaces, device: torch.device) -> None:
         self._configs = config.reward.intrinsic
-        self._parts = [
+        self.parts = [
             Intrinsic(part, config, spaces).placed(device) for part in config.reward.intrinsic
         ]
 
@@ -44,7 +44,7 @@ class Explorer:
         report: dict[str, float] = {}
         bonus = torch.zeros_like(rollout.reward)
         earned = _mean_size(rollout.reward)
-        for config, part in zip(self._configs, self._parts, strict=True):
+        for config, part in zip(self._configs, self.parts, strict=True):
             weight = config.weight.at(progress)
             advantage, found = part.learn(rollout)
             bonus += weight * advantage
@@ -58,11 +58,11 @@ class Explorer:
     def state(self) -> dict[str, object]:
         return {
             config.name: part.state()
-            for config, part in zip(self._configs, self._parts, strict=True)
+            for config, part in zip(self._configs, self.parts, strict=True)
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        for config, part in zip(self._configs, self._parts, strict=True):
+        for config, part in zip(self._configs, self.parts, strict=True):
             if config.name in state:
                 part.restore(state[config.name])
 
@@ -111,13 +111,21 @@ class Intrinsic(nn.Module):
         return advantage, found | losses
 
     @torch.no_grad()
+    def novelty_of(self, rollout: Rollout[Tensor]) -> Tensor:
+        """How new its steps are, [T, N], before scaling; nothing is learnt."""
+        samples = _Samples(rollout, self.inputs)
+        chunks = torch.split(torch.arange(len(samples)), _CHUNK)
+        found = [self._novelty.novelty(samples.steps(chunk)) for chunk in chunks]
+        return torch.cat(found).view(rollout.reward.shape)
+
+    @torch.no_grad()
     def _looked_at(
         self, samples: "_Samples", rollout: Rollout[Tensor]
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Scaled rewards, values of the observations and of the next ones; all [T, N]."""
         shape = rollout.reward.shape
         novelty, values = [], []
-        for chunk in torch.arange(len(samples)).split(_CHUNK):
+        for chunk in torch.split(torch.arange(len(samples)), _CHUNK):
             steps = samples.steps(chunk)
             novelty.append(self._novelty.novelty(steps))
             values.append(self.critic(steps.now).squeeze(-1))
@@ -137,21 +145,20 @@ class Intrinsic(nn.Module):
         return torch.as_tensor(np.array(rows), dtype=reward.dtype, device=reward.device)
 
     def _descend(self, samples: "_Samples", target: Tensor) -> dict[str, float]:
-        rows: list[tuple[float, float]] = []
+        rows: list[float] = []
         for indices in self._orders(len(samples)):
             steps, valid = samples.steps(indices), samples.valid(indices)
             novelty_loss = (self._novelty.loss(steps) * valid).mean()
             error = self.critic(steps.now).squeeze(-1) - target[indices]
             value_loss = 0.5 * (error.square() * valid).mean()
             self._step(novelty_loss + value_loss)
-            rows.append((novelty_loss.item(), value_loss.item()))
-        means = np.mean(rows, axis=0)
-        return {"loss": float(means[0]), "value_loss": float(means[1])}
+            rows.append(novelty_loss.item())
+        return {"loss": float(np.mean(rows))}
 
     def _orders(self, count: int) -> Iterator[Tensor]:
         for _ in range(self._config.epochs):
             order = torch.randperm(count, generator=self._shuffle)
-            yield from order.split(-(-count // self._config.minibatches))
+            yield from torch.split(order, -(-count // self._config.minibatches))
 
     def _step(self, loss: Tensor) -> None:
         gradients = torch.autograd.grad(loss, self._learnt, allow_unused=True)
@@ -205,7 +212,7 @@ class _Samples:
 
     def update_inputs(self) -> None:
         """Statistics see what is looked at next, so that the first rollout is normalised, too."""
-        for chunk in torch.arange(len(self)).split(_CHUNK):
+        for chunk in torch.split(torch.arange(len(self)), _CHUNK):
             self._inputs.update({path: leaf[chunk] for path, leaf in self._batch.obs.items()})
 
     def steps(self, indices: Tensor) -> Steps:
@@ -223,7 +230,8 @@ class _Samples:
 
     def last(self) -> dict[str, Tensor]:
         """What is seen after the last step."""
-        return self._inputs(self._after)
+        shown: dict[str, Tensor] = self._inputs(self._after)
+        return shown
 
     def _next(self, path: str, indices: Tensor) -> Tensor:
         """The observations one vector step later."""

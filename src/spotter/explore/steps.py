@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from torch import Tensor, nn
 
 from spotter.config import PolicyConfig
-from spotter.policy.actor_critic import Body
+from spotter.policy.body import Body
 from spotter.policy.layers import initialized
 from spotter.policy.normalizers import RunningNorm
 from spotter.types import Leaf

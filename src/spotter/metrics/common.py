@@ -107,7 +107,6 @@ _EPISODES = (
     ),
     MetricSpec("intrinsic/*/loss", "what makes the seen less new, minimised", priority=43),
     MetricSpec("intrinsic/*/value", "mean prediction of its critic", priority=44),
-    MetricSpec("intrinsic/*/value_loss", "half squared error of its critic", low=0, priority=44),
     MetricSpec(
         "info/*",
         "mean over the last 100 episodes of a numeric info key: KEY/mean over an episode's steps, "

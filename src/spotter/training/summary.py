@@ -15,7 +15,7 @@ from spotter.envs.fingerprint import fingerprint, protocol_name
 from spotter.envs.grade import Grade
 from spotter.envs.make import UNLIMITED_CUT, check_envs_differ
 from spotter.envs.scale import Scale
-from spotter.policy.actor_critic import has_images
+from spotter.policy.body import has_images
 from spotter.rundir.run import Run
 from spotter.types import ActionSpec, Leaf, Spaces
 

@@ -19,7 +19,8 @@ from spotter.envs.backends.layout import Layout
 from spotter.envs.backends.vector import Note, VectorEnv
 from spotter.envs.make import choose_backend, layout_of, make_vector
 from spotter.explore.intrinsic import Explorer
-from spotter.policy.actor_critic import Policy, has_images
+from spotter.policy.actor_critic import Policy
+from spotter.policy.body import has_images
 from spotter.rollouts.rollout import Rollout
 from spotter.system import machine
 from spotter.training import estimate

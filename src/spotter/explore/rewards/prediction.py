@@ -97,7 +97,7 @@ def _told_apart(told: Tensor, action: Tensor, spec: ActionSpec) -> Tensor:
     """How wrong the inverse model is about the action, [B]."""
     rows = action.reshape(len(action), -1)
     if spec.nvec:
-        parts = zip(told.split(spec.nvec, -1), rows.unbind(-1), strict=True)
+        parts = zip(torch.split(told, list(spec.nvec), -1), rows.unbind(-1), strict=True)
         losses = [functional.cross_entropy(logits, x, reduction="none") for logits, x in parts]
         return torch.stack(losses).mean(0)
     if spec.kind == "binary":
