@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 
 import pytest
 
@@ -32,6 +33,27 @@ def test_statistics_are_those_of_the_rollout(make_config):
     assert found["policy/probability"] == pytest.approx(0.5, abs=0.01), "a fresh policy is uniform"
     assert found["rollout/reward_mean"] == 1
     assert found["rollout/lost"] == 0
+
+
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "FrozenLake-v1", "Blackjack-v1"])
+def test_equal_samples_are_counted(make_config, env_id):
+    family = {"env": {"family": "toy_text" if env_id != "CartPole-v1" else "classic"}}
+    rollout, policy = collected(make_config, env_id, **family)
+    found = statistics.statistics(rollout, policy)
+    columns = [leaf.reshape(160, -1).tolist() for leaf in rollout.leaves.values()]
+    columns.append(rollout.action.reshape(160, -1).tolist())
+    counts = Counter(str(row) for row in zip(*columns, strict=True)).values()
+    assert found["rollout/distinct"] == len(counts) / 160
+    assert found["rollout/effective"] == pytest.approx(160 / sum(n * n for n in counts))
+    assert (found["rollout/effective"] == 1) == (env_id == "CartPole-v1")
+
+
+def test_envs_that_play_alike_bring_less(make_config):
+    rollout, policy = collected(make_config)
+    for block in (*rollout.leaves.values(), rollout.action):
+        block[:] = block[:, :1].clone()
+    found = statistics.statistics(rollout, policy)
+    assert found["rollout/effective"] == found["rollout/distinct"] == 0.25
 
 
 def test_continuous_actions_have_a_spread_instead_of_shares(make_config):

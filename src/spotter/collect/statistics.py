@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 from typing import Final
 
 import numpy as np
@@ -46,6 +47,7 @@ def statistics(rollout: Rollout, policy: Policy) -> dict[str, float]:
     if taken.ndim == 2:
         report |= _by_component("action/mean", taken.mean(axis=0))
         report |= _by_component("action/std", taken.std(axis=0))
+    report |= _variety(batch)
     lost = sum(stop - start for start, stop, _ in rollout.lost)
     report["rollout/lost"] = lost / (len(batch) + lost)
     return report
@@ -80,6 +82,23 @@ def _array(x: Tensor | Arrays) -> Array:
         return x
     array: Array = x.detach().cpu().numpy()
     return array
+
+
+def _variety(batch: Batch[Tensor] | Batch[Arrays]) -> dict[str, float]:
+    """How different the samples are: parallel envs that play alike bring less than they cost.
+
+    Equal observations with equal actions count as one. With counts c the effective share is
+    (Σ c)² / (Σ c² · samples): 1 if all differ, 1 / samples if all are the same.
+    """
+    leaves = [_array(leaf) for leaf in batch.sample_obs().values()]
+    rows = len(leaves[0])
+    stride = -(-len(batch) // rows)  # as `sample_obs` takes them
+    parts = [np.ascontiguousarray(x) for x in (*leaves, _array(batch.action)[::stride])]
+    table = np.concatenate([x.reshape(rows, -1).view(np.uint8) for x in parts], axis=1)
+    whole_rows = np.ascontiguousarray(table).view(f"V{table.shape[1]}")
+    counts = np.array([*Counter(whole_rows.ravel().tolist()).values()])
+    effective = rows / float(np.square(counts).sum())
+    return {"rollout/distinct": len(counts) / rows, "rollout/effective": effective}
 
 
 def _some_numbers(batch: Batch[Tensor] | Batch[Arrays]) -> npt.NDArray[np.float32]:

@@ -338,6 +338,23 @@ _ROLLOUT = (
         advice="0: nothing to learn from yet; see `spotter help shape-rewards`.",
     ),
     MetricSpec(
+        "rollout/distinct",
+        "share of observations with their actions that occur once or for the first time",
+        low=0,
+        high=1,
+        precision=2,
+        priority=95,
+        advice="Low in a world with many states: envs play alike; do they get seeds of their own?",
+    ),
+    MetricSpec(
+        "rollout/effective",
+        "effective number of different samples, as a share: (Σ c)² / Σ c² over how often each is",
+        low=0,
+        high=1,
+        precision=2,
+        priority=96,
+    ),
+    MetricSpec(
         "rollout/lost",
         "share of samples lost to failing environments",
         better="low",
