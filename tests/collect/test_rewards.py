@@ -1,5 +1,7 @@
 """The mixer: parts, weights, potentials, counts, normalisation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from spotter.collect.rewards import ReturnScaler, RewardMixer
 from spotter.config import RewardConfig
 from spotter.envs.backends.slices import Buffers
 from spotter.packing import pack, unpack
-from spotter.types import Progress
+from spotter.types import Progress, UserError
 
 START = Progress(0, 100)
 
@@ -208,3 +210,53 @@ def test_p13_normalising_never_changes_a_sign_or_shifts_the_mean():
         reward, _ = mixer.mix(buffers(raw), 0.99, START)
         assert (np.sign(reward) == np.sign(raw)).all()
     assert reward.mean() > 0
+
+
+# --- rarity of events -----------------------------------------------------------------------------
+
+
+def events(names=("kill", "step")):
+    signals = [penalty(name=name, rarity=True) for name in names]
+    return RewardMixer(config(weight=0.0, signals=signals), ("sum",) * len(names), 2)
+
+
+def play(mixer, *amounts, ended=(False, False)):
+    """A step of both envs; the rewards of both signals."""
+    step = buffers([0, 0], terminated=list(ended), signals=list(amounts))
+    return mixer.mix(step, 0.9, START)[1][:, 1:].tolist()
+
+
+def test_what_happens_rarely_is_worth_more():
+    mixer = events()
+    assert play(mixer, [1, 1], [0, 1]) == [[100, 100], [0, 100]], "nothing has ended yet"
+    play(mixer, [0, 1], [0, 1], ended=(True, True))
+    # an episode has half a kill and two steps on the mean
+    assert play(mixer, [1, 1], [2, -1]) == [[2, 0.5], [4, -0.5]]
+    for _ in range(100):
+        play(mixer, [0, 4], [0, 4], ended=(True, True))
+    assert play(mixer, [1, 1], [1, 1]) == [[100, 0.25], [100, 0.25]], "of the last 100 episodes"
+
+
+def test_an_episode_that_failed_is_no_evidence():
+    mixer = events(["kill"])
+    step = replace(buffers([0, 0], signals=[[5], [1]]), lost=np.array([True, False]))
+    mixer.mix(step, 0.9, START)
+    assert play(mixer, [0], [0], ended=(True, True)) == [[0], [0]]
+    assert play(mixer, [1], [1]) == [[2], [2]], "0 and 1 kill, not 5"
+
+
+def test_rarities_are_restored():
+    whole, first, second = events(), events(), events()
+    steps = [([1, 1], [0, 1]), ([0, 1], [1, 1]), ([1, 0], [0, 2]), ([1, 1], [1, 1])]
+    ends = [(False, False), (True, False), (False, True), (False, False)]
+    expected = [play(whole, *s, ended=e) for s, e in zip(steps, ends, strict=True)]
+    found = [play(first, *s, ended=e) for s, e in zip(steps[:2], ends, strict=False)]
+    second.reset(buffers([0, 0], signals=[[0, 0], [0, 0]]))
+    second.restore(unpack(*pack(first.state())), begun=())
+    found += [play(second, *s, ended=e) for s, e in zip(steps[2:], ends[2:], strict=True)]
+    assert found == expected
+
+
+def test_only_amounts_have_a_rarity():
+    with pytest.raises(UserError, match="rarity is for signals that add up, and step_penalty is a"):
+        RewardMixer(config(signals=[penalty(rarity=True)]), ("potential",), 2)

@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from spotter.collect.counts import Counts, as_arrays, from_arrays
+from spotter.collect.rarity import Rarity
 from spotter.config import CountConfig, RewardConfig, SignalConfig
 from spotter.envs.backends.slices import Buffers
 from spotter.envs.signals import Kind
-from spotter.types import Progress
+from spotter.types import Progress, UserError
 
 Doubles = npt.NDArray[np.float64]
 
@@ -36,6 +37,11 @@ class RewardMixer:
             if kind == "cell"
         }
         """By the column of their signal."""
+        self._rarities = {
+            i: Rarity(count)
+            for i, signal in enumerate(config.signals)
+            if _has_rarity(signal, kinds[i])
+        }
         self.scaler = ReturnScaler(count) if config.normalize else None
 
     def retune(self, config: RewardConfig) -> None:
@@ -104,8 +110,10 @@ class RewardMixer:
             amount = self._amount(i, buffers, gamma, active)
             parts[:, 1 + i] = signal.weight.at(progress) * amount
         self._potential[...] = np.where(ended[:, None], buffers.signals_start, buffers.signals)
-        for row in np.flatnonzero(ended) if self._counts else ():
+        for row in np.flatnonzero(ended) if self._counts or self._rarities else ():
             self._begin(int(row), buffers)
+            for rarity in self._rarities.values():
+                rarity.end(int(row), not buffers.lost[row])
         if active is not None:
             parts[~active] = 0.0
         return parts
@@ -119,6 +127,7 @@ class RewardMixer:
             "episodes": [
                 [as_arrays(cells) for cells in counts.episodes] for counts in self._counts.values()
             ],
+            "rarities": {str(i): rarity.state() for i, rarity in self._rarities.items()},
             "scaler": None if self.scaler is None else dict(vars(self.scaler)),
         }
 
@@ -136,6 +145,9 @@ class RewardMixer:
             ):
                 for row in going_on:
                     counts.episodes[row] = from_arrays(episodes[row])
+            for i, rarity in self._rarities.items():
+                if str(i) in state.get("rarities", {}):
+                    rarity.restore(state["rarities"][str(i)], going_on)
             if going_on:
                 self._potential[going_on] = state["potential"][going_on]
         if self.scaler is not None and state["scaler"] is not None:
@@ -157,6 +169,8 @@ class RewardMixer:
                 if active is None or active[row]:
                     bonus[row] = self._counts[i].visit(row, int(reading[row]))
             return bonus
+        if i in self._rarities:
+            return self._rarities[i].scaled(reading.astype(np.float64), active)
         return reading
 
     def _begin(self, row: int, buffers: Buffers) -> None:
@@ -170,6 +184,16 @@ def _counting(signal: SignalConfig) -> CountConfig:
     if isinstance(signal, CountConfig):
         return signal
     return CountConfig(source=signal.source, name=signal.name)
+
+
+def _has_rarity(signal: SignalConfig, kind: Kind) -> bool:
+    if signal.rarity and kind != "sum":
+        words = {"potential": "is a potential", "cell": "counts visits"}[kind]
+        raise UserError(
+            f"reward signal {signal.name}: rarity is for signals that add up, and "
+            f"{signal.source} {words}"
+        )
+    return signal.rarity
 
 
 class ReturnScaler:

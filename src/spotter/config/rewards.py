@@ -18,6 +18,13 @@ class SignalConfig(Plugin):
     name: str = Field("", description="What you call it in charts; the source if left out.")
     source: str = Field(description="Which signal: a file in envs/rewards/.")
     weight: Schedule = Field(constant(1.0), description="What its values are multiplied by.")
+    rarity: bool = Field(
+        False,
+        description=(
+            "Divide by how much of it the last 100 episodes had on the mean, 0.01 at the least: "
+            "rare events are worth more. For signals that add up."
+        ),
+    )
 
     @model_validator(mode="before")
     @classmethod
