@@ -29,6 +29,7 @@ from spotter.cli import (
     doctor,
     evaluate,
     examples,
+    explore,
     film,
     inspect,
     keep,
@@ -83,6 +84,7 @@ _COMMANDS: Final[dict[str, tuple[tuple[str, Callable[..., None], str], ...]]] = 
     "Train": (
         ("list", recipes.show, examples.LIST),
         ("train", train.run, train.EXAMPLES),
+        ("explore", explore.run, explore.EXAMPLES),
         ("stop", keep.stop, examples.STOP),
         ("bench", bench.run, bench.EXAMPLES),
     ),
