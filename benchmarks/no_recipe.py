@@ -7,8 +7,9 @@ Needs, beside Spotter's extras: stable-baselines3 minigrid flappy-bird-gymnasium
 highway-env was chosen as well and left out: neither side finished 4,000 steps of highway-fast-v0 in
 nine minutes. Every job is a process of its own with one thread; both sides get the same env steps
 and are then played for the same episodes, as their defaults say, in an environment that is as they
-were trained in but scores the game's own rewards; episodes without a limit are cut after 10,000 steps. Time
-evaluating is that of evaluations, confirmations, the test and the film, as a share of the run.
+were trained in but scores the game's own rewards; episodes without a limit are cut after 10,000
+steps. Time evaluating is that of evaluations, confirmations, the test and the film, as a share of
+the run.
 """
 
 import argparse
