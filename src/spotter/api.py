@@ -163,7 +163,8 @@ def load(selector: str, trust: bool = False) -> TrainedPolicy:
     `trust`: a run that was not trained here may import the modules it names.
     """
     with trusting(trust):
-        return TrainedPolicy(_load(selector), read_config(find(selector)).env)
+        config = read_config(find(selector))
+        return TrainedPolicy(_load(selector), config.env, config.eval.deterministic)
 
 
 def make_env(

@@ -188,7 +188,7 @@ def test_a_plain_loop_reproduces_the_certificate(env_id, steps):
         budget={"env_steps": steps},
         env={"count": 4, "threshold": 1e9},
         algo={"name": "ppo", "steps": 16, "minibatch": 32},
-        eval={"episodes": 4},
+        eval={"episodes": 4, "deterministic": True},  # boards are sampled unless one says so
         video={"when": None},
     )
     test = result.test
@@ -199,6 +199,23 @@ def test_a_plain_loop_reproduces_the_certificate(env_id, steps):
             assert scores == pytest.approx(test.scores, rel=1e-6)
         else:
             assert scores == list(test.scores)
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_unless_one_says_so_it_plays_as_it_was_scored(deterministic):
+    result = spotter.train(
+        "CartPole-v1",
+        quiet=True,
+        budget={"env_steps": 128},
+        algo={"name": "ppo", "steps": 16, "minibatch": 32},
+        eval={"episodes": 1, "deterministic": deterministic},
+        video={"when": None},
+    )
+    obs = np.zeros(4, np.float32)
+    for policy in (result.policy, spotter.load(result.run.id)):
+        actions = {int(policy.predict(obs)[0]) for _ in range(40)}
+        assert len(actions) == (1 if deterministic else 2)
+        assert len({int(policy.predict(obs, deterministic=True)[0]) for _ in range(40)}) == 1
 
 
 def test_old_checkpoints_learn_their_spaces_from_the_environment(tmp_path):

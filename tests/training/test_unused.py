@@ -87,6 +87,7 @@ ELSEWHERE = {
     "env.mask": "where there are masks; tests/conformance",
     "env.threshold": "what counts as solved; tests/training/test_training.py",
     "reward.signals": "tests/envs/signals",
+    "reward.intrinsic": "tests/explore; refused where it would have none",
     "policy.engine": "equal up to rounding; tests/fast",
     "policy.precision": "refused without an NVIDIA GPU; tests/training/test_devices.py",
     **dict.fromkeys(("eval", "budget", "checkpoint", "video", "alerts", "plateau"),

@@ -99,7 +99,9 @@ def _result(run: Run) -> Result:
     return Result(
         config=config,
         run=run,
-        policy=TrainedPolicy(read(step).policy(config.policy), config.env),
+        policy=TrainedPolicy(
+            read(step).policy(config.policy), config.env, config.eval.deterministic
+        ),
         reason=info["reason"],
         test=read_candidate(step).test,
         env_steps=info["env_steps"],

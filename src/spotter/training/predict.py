@@ -31,10 +31,11 @@ class Before(NamedTuple):
 class TrainedPolicy:
     """What `spotter.load` returns and `spotter.train` leaves behind: `predict` plays it."""
 
-    def __init__(self, network: Policy, env: EnvConfig) -> None:
+    def __init__(self, network: Policy, env: EnvConfig, deterministic: bool = True) -> None:
+        """`deterministic`: whether its run scored it by the most likely actions."""
         self.network = network
         """The torch module: weights, `act` for tensors, `evaluate`, `value`."""
-        self._env = env
+        self._env, self._deterministic = env, deterministic
 
     def __repr__(self) -> str:
         weights = sum(parameter.numel() for parameter in self.network.parameters())
@@ -44,7 +45,7 @@ class TrainedPolicy:
         self,
         obs: Any,
         state: Any = None,
-        deterministic: bool = True,
+        deterministic: bool | None = None,
         mask: object = None,
         episode_start: object = None,
         reward: object = None,
@@ -52,7 +53,8 @@ class TrainedPolicy:
         """The action for what an environment shows, ready for `env.step`, and the next state.
 
         A batch, as Gymnasium's vector environments give it, gets a batch of actions. `mask` is the
-        environment's `info["action_mask"]`. Not `deterministic`, actions are sampled; see `seed`.
+        environment's `info["action_mask"]`. `deterministic` gives the most likely action, otherwise one
+        is sampled (see `seed`); left out, it is as the policy was scored (`eval.deterministic`).
         `state` is for policies with a memory: give what the last call returned, None at first, and
         `episode_start`, true (in a batch: for each row) where an episode begins. Policies without
         memory return `state` as it was given. A policy that sees its last action or reward
@@ -70,8 +72,9 @@ class TrainedPolicy:
         if mask is not None:
             valid = encode_masks(mask, None if is_single else rows, self.network.spaces.action)
         state = state if before is None else before.memory or None
+        greedy = self._deterministic if deterministic is None else deterministic
         memory = self._memory(state, episode_start, rows)
-        acted = self._actor.act(leaves, valid, memory, deterministic)
+        acted = self._actor.act(leaves, valid, memory, greedy)
         chosen = acted.host_action()
         action = actions.decode(chosen[0]) if is_single else actions.decode_batch(chosen)
         if completed is not obs:

@@ -228,7 +228,9 @@ def _result(loop: Loop, seconds: float) -> Result:
     return Result(
         config=training.config,
         run=loop.run,
-        policy=TrainedPolicy(training.policy, training.config.env),
+        policy=TrainedPolicy(
+            training.policy, training.config.env, training.config.eval.deterministic
+        ),
         reason=loop.reason,
         test=loop.test,
         env_steps=training.env_steps,
