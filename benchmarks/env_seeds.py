@@ -21,7 +21,6 @@ WORKS: Final = {
     "FrozenLake-v1:ppo": 60_000,
     "CartPole-v1:ppo": 10_000,
     "Taxi-v4:ppo": 60_000,
-    "ALE/Pong-v5:objects": 10_000,
 }
 
 

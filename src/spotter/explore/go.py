@@ -85,12 +85,13 @@ class Game:
         return float(reward), terminated or truncated or self.lives < lives
 
     def save(self) -> object:
-        saved: Any = vars(type(self.env))["save"](self.env)
-        return saved, self.lives
+        game: Any = self.env
+        return game.save(), self.lives
 
     def load(self, state: Any) -> None:
+        game: Any = self.env
         saved, self.lives = state
-        vars(type(self.env))["load"](self.env, saved)
+        game.load(saved)
 
 
 class Exploration:

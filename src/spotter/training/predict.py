@@ -53,8 +53,8 @@ class TrainedPolicy:
         """The action for what an environment shows, ready for `env.step`, and the next state.
 
         A batch, as Gymnasium's vector environments give it, gets a batch of actions. `mask` is the
-        environment's `info["action_mask"]`. `deterministic` gives the most likely action, otherwise one
-        is sampled (see `seed`); left out, it is as the policy was scored (`eval.deterministic`).
+        environment's `info["action_mask"]`. `deterministic` gives the most likely action, its
+        opposite a sampled one (see `seed`); left out, it is as the policy was scored.
         `state` is for policies with a memory: give what the last call returned, None at first, and
         `episode_start`, true (in a batch: for each row) where an episode begins. Policies without
         memory return `state` as it was given. A policy that sees its last action or reward
