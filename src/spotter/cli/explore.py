@@ -30,10 +30,14 @@ def run(
         typer.Argument(metavar="KEY=VALUE", help="Settings of the game: env.frame_skip=8."),
     ] = None,
     minutes: Annotated[
-        float | None, typer.Option("--minutes", metavar="M", help="Stop after so many.", min=0)
+        float | None,
+        typer.Option("--minutes", metavar="M", help="Stop after computing for so long.", min=0),
     ] = None,
     frames: Annotated[
-        float | None, typer.Option("--frames", metavar="N", help="Stop after so many.", min=0)
+        float | None,
+        typer.Option(
+            "--frames", metavar="N", help="Stop after so many, earlier ones included.", min=0
+        ),
     ] = None,
     score: Annotated[
         float | None, typer.Option("--score", metavar="X", help="Stop when a way scores so much.")

@@ -54,6 +54,8 @@ class Archive:
 
     nodes: list[Node] = field(default_factory=list)
     entries: dict[Cell, Entry] = field(default_factory=dict)
+    best: int = ROOT
+    """The node with the highest score, by the shortest way."""
 
     def begin(self, cell: Cell) -> None:
         """The start of the game."""
@@ -72,6 +74,7 @@ class Archive:
         """Take a way over; returns its number. What leads on from an older one stays."""
         self.nodes.append(node)
         number = len(self.nodes) - 1
+        self.best = max(self.best, number, key=self._rank)
         entry = self.entries.get(cell)
         if entry is None:
             self.entries[cell] = Entry(number)
@@ -94,11 +97,12 @@ class Archive:
             number = node.parent
         return [int(action) for piece in reversed(pieces) for action in piece]
 
-    @property
-    def best(self) -> int:
-        """The node with the highest score, by the shortest way."""
-        numbers = [entry.node for entry in self.entries.values()]
-        return max(numbers, key=lambda n: (self.nodes[n].score, -self.nodes[n].length))
+    def _rank(self, number: int) -> tuple[float, int]:
+        return self.nodes[number].score, -self.nodes[number].length
+
+    def find_best(self) -> None:
+        """Of an archive that was not built here."""
+        self.best = max((entry.node for entry in self.entries.values()), key=self._rank)
 
     def pruned(self) -> tuple[list[int], dict[int, int]]:
         """Nodes that some cell still needs, in their order, and their new numbers."""
@@ -153,4 +157,6 @@ def load(folder: Path) -> tuple[Archive, dict[str, Any]]:
     except (OSError, ValueError, KeyError, AssertionError, EOFError, BadZipFile) as error:
         reason = f"{type(error).__name__}: {error}"
         raise UserError(f"{path} is no archive that can be read: {reason}") from error
-    return Archive(nodes, entries), about
+    archive = Archive(nodes, entries)
+    archive.find_best()
+    return archive, about
