@@ -5,10 +5,12 @@ import io
 from collections import Counter
 
 import pytest
+import torch
 
 from spotter.collect import statistics
 from spotter.engines import functional as F
 from spotter.rundir.run import Run
+from spotter.training import summary
 from spotter.training.run import train
 from spotter.training.training import Training
 
@@ -169,3 +171,27 @@ def test_lost_steps_are_marked_and_left_out(make_config):
     assert statistics.statistics(rollout, policy)["rollout/lost"] == pytest.approx(1 / 160)
     lost = [row for row in rows_of(rollout) if row["end"] == "lost"]
     assert [(row["step"], row["copy"]) for row in lost] == [("5", "2")]
+
+
+@pytest.mark.parametrize("core", ["gru", "lstm"])
+def test_a_core_at_its_bounds_is_seen(make_config, core):
+    rollout, policy = collected(make_config, policy={"core": core})
+    assert "core/saturated" not in statistics.statistics(rollout, policy), "all at the beginning"
+    held = torch.zeros_like(rollout.state[0])
+    held[1], held[2], held[2, :, :16] = 0.5, 0.5, -0.999
+    rollout.state = (held, *rollout.state[1:])
+    found = statistics.statistics(rollout, policy)
+    assert found["core/saturated"] == pytest.approx(16 / 128), "of the two envs that remember"
+    assert "core/saturated" not in statistics.statistics(*collected(make_config))
+
+
+def test_alerts_know_what_a_run_explores_and_remembers_with(make_config):
+    signals = [
+        {"name": name, "source": "state_count", "scope": scope}
+        for name, scope in (("world", "run"), ("level", "episode"))
+    ]
+    reward = {"signals": signals, "intrinsic": ["rnd"]}
+    config = make_config("Acrobot-v1", {"name": "ppo"}, reward=reward, policy={"core": "gru"})
+    with Training(config) as training:
+        facts = summary.facts(training, None, fresh=True)
+    assert (facts.intrinsic, facts.counted, facts.core) == (("rnd",), ("world",), True)

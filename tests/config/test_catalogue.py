@@ -92,3 +92,22 @@ def test_broken_variants_are_listed_with_their_problem(folder):
     folder("recipes/Typo-v0.yaml", GOOD.replace("seed: 3", "seed: x"))
     problems = {entry.address: entry.problem for entry in entries() if entry.problem}
     assert problems.keys() == {"Typo-v0:two", "Syntax-v0"}
+
+
+@pytest.mark.parametrize(
+    ("short", "problem"),
+    [
+        ("3", "short should be a map with `below`, a number of env steps, and `base`, got 3"),
+        ("{below: 5}", "short should be a map with `below`"),
+        ("{below: many, base: {}}", "below should be a number of env steps, got 'many'"),
+        ("{below: 9, base: {algoo: {}}}", "algoo is not a setting"),
+        (
+            "{below: 9, base: {algo: {name: ppo, epochs: 0}}}",
+            "algo.epochs should stay at 1 or above, got 0",
+        ),
+    ],
+)
+def test_a_kind_s_settings_for_short_budgets_are_checked(folder, short, problem):
+    file = folder("defaults/arcade.yaml", f"base: {{algo: {{name: ppo}}}}\nshort: {short}\n")
+    [found] = check_files([file])
+    assert f"{file}:2: {problem}" in found

@@ -480,6 +480,29 @@ def test_reward_without_score():
         )
 
 
+@pytest.mark.parametrize(
+    ("id", "facts", "healthy", "ill"),
+    [
+        ("intrinsic-dominates", {"intrinsic": ("rnd",)},
+         {"intrinsic/rnd/share": 0.6}, {"intrinsic/rnd/share": 0.98}),
+        ("counts-exhausted", {"counted": ("novelty",)},
+         {"reward/novelty": 3.0}, {"reward/novelty": 0.1}),
+        ("core-saturated", {"core": True}, {"core/saturated": 0.1}, {"core/saturated": 0.8}),
+    ],
+)  # fmt: skip
+def test_ways_to_explore_and_remember_in_vain(id, facts, healthy, ill):
+    known = replace(DISCRETE, **facts)
+    assert id in Feed(known).rows(20, healthy).rows(40, ill).active
+    assert id not in Feed(known).rows(60, healthy).fired
+    assert id not in Feed(known).rows(20, healthy).rows(60, ill, score=rising).fired
+    assert id not in Feed().rows(20, healthy).rows(40, ill).fired, "there is none of it"
+
+
+def test_that_nothing_was_found_yet_is_what_intrinsic_rewards_are_for():
+    alone = replace(DISCRETE, intrinsic=("rnd",))
+    assert "intrinsic-dominates" not in Feed(alone).rows(60, {"intrinsic/rnd/share": 1.0}).fired
+
+
 def evaluated(score: float, at: int, solved: float = 0.0) -> dict[str, float]:
     return {"eval/score": score, "eval/env_steps": float(at), "eval/solved": solved}
 

@@ -63,6 +63,24 @@ def test_what_is_typed_comes_first():
     assert typed.origin(("algo", "steps")) == "fits budget.env_steps"
 
 
+def test_a_short_budget_has_settings_of_its_own():
+    pytest.importorskip("ale_py")
+    game = "ALE/Asterix-v5"
+    short = resolve(game, ["budget.env_steps=30_000"])
+    assert short.origin(("algo", "entropy")) == "defaults arcade, short"
+    assert (short.config.algo.epochs.start, short.config.algo.entropy.start) == (10, 0)
+    assert short.origin(("algo", "steps")) == "defaults arcade"
+    typed = resolve(game, ["budget.env_steps=30_000", "algo.entropy=0.5"])
+    assert typed.config.algo.entropy.start == 0.5
+    for other in (
+        resolve(game),
+        resolve(game, ["budget.env_steps=100_000"]),
+        resolve(game, ["budget.env_steps=null", "budget.minutes=1", "algo.lr=1e-4"]),
+        resolve(game, ["budget.env_steps=30_000"], algo="a2c"),
+    ):
+        assert "defaults arcade, short" not in labels(other)
+
+
 def labels(resolved):
     return [layer.label for layer in resolved.layers]
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from spotter.engines import functional as F
 from spotter.engines import objectives as maths
 from spotter.policy.actor_critic import Policy
+from spotter.policy.core import Cells
 from spotter.rollouts.rollout import Arrays, Batch, Block, Rollout
 from spotter.types import ActionSpec, Array
 
@@ -25,6 +26,8 @@ _MOST_SHARES: Final = 32
 """Choices of all components together."""
 _MOST_COMPONENTS: Final = 32
 _MOST_NUMBERS: Final = 50_000
+_AT_BOUNDS: Final = 0.99
+"""Of ±1, where a tanh has no gradient to speak of."""
 
 
 def statistics(rollout: Rollout, policy: Policy) -> dict[str, float]:
@@ -47,10 +50,23 @@ def statistics(rollout: Rollout, policy: Policy) -> dict[str, float]:
     if taken.ndim == 2:
         report |= _by_component("action/mean", taken.mean(axis=0))
         report |= _by_component("action/std", taken.std(axis=0))
-    report |= _variety(batch)
+    report |= _variety(batch) | _saturation(rollout, policy)
     lost = sum(stop - start for start, stop, _ in rollout.lost)
     report["rollout/lost"] = lost / (len(batch) + lost)
     return report
+
+
+def _saturation(rollout: Rollout[Tensor], policy: Policy) -> dict[str, float]:
+    """How much of what the actor remembered before the rollout was at its bounds.
+
+    Of envs whose episode began there is nothing to say, nor of cores that have no bounds.
+    """
+    memory = policy.memory
+    if memory is None or not isinstance(memory.actor, Cells):
+        return {}
+    state = _array(rollout.state[0])
+    state = state[np.any(state != 0, axis=tuple(range(1, state.ndim)))]
+    return {"core/saturated": float(np.mean(np.abs(state) > _AT_BOUNDS))} if state.size else {}
 
 
 def _samples(rollout: Rollout[Block]) -> Batch[Block]:

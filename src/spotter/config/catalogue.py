@@ -216,15 +216,19 @@ _SHAPES: Final = {
 
 
 def _base(kind: str, source: recipes.Source) -> Iterator[str]:
-    """Problems of what a family or protocol shares."""
+    """Problems of what a family or protocol shares, or a kind of environment starts from."""
     name = source.path.stem
     family = name if kind == "family" else str(source.data.get("family", ""))
-    values: dict[str, object] = source.section("base")
+    values: dict[str, object] = {}
     below = {"env": {"family": family if plugins.exists("envs", family) else ""}}
-    try:
-        validate(merge(below, values), [Layer(f"{kind} {name}", values, source, ("base",))])
-    except UserError as error:
-        yield from _all_of(error)
+    for keys in (("base",), ("short", "base")):
+        own: dict[str, object] = source.section(*keys)
+        values = merge(values, own)
+        try:
+            validate(merge(below, values), [Layer(f"{kind} {name}", own, source, keys)])
+        except UserError as error:
+            yield from _all_of(error)
+            return
 
 
 def _all_of(error: UserError) -> tuple[str, ...]:

@@ -336,3 +336,16 @@ def _defaults(values: Mapping[str, Any], algo: str) -> Iterator[Layer]:
     if algo != DEFAULT_ALGO:  # which they are tuned for; A2C with its steps would hardly learn
         base["algo"] = {key: base["algo"][key] for key in ("gamma",) if key in base["algo"]}
     yield Layer(f"{_KIND}{kind}", base, source, ("base",))
+
+
+def for_short_budget(layers: tuple[Layer, ...], env_steps: int) -> tuple[Layer, ...]:
+    """With what a kind of environment keeps for PPO with few env steps, if these are few."""
+    for place, layer in enumerate(layers):
+        if not layer.label.startswith(_KIND) or layer.source is None:
+            continue
+        short = layer.source.data.get("short")
+        if short and env_steps < short["below"]:
+            keys = ("short", "base")
+            own = Layer(f"{layer.label}, short", layer.source.section(*keys), layer.source, keys)
+            return (*layers[: place + 1], own, *layers[place + 1 :])
+    return layers

@@ -20,6 +20,7 @@ from spotter.config.layers import (
     OtherAlgorithmError,
     Stack,
     family_layer,
+    for_short_budget,
     last_writer,
     place_of_family,
     stack,
@@ -84,6 +85,10 @@ def resolve(
         config = validate(_merged(layers[:-1], edits), layers)
     except UserError as error:
         raise refused or error from None
+    budget = config.budget.env_steps
+    if budget is not None and config.algo.name == DEFAULT_ALGO:
+        layers = for_short_budget(layers, budget)
+        config = validate(_merged(layers[:-1], edits), layers)
     if smaller := _within_budget(config, layers[-1]):
         layers = (*layers[:-1], smaller, layers[-1])
         config = validate(_merged(layers[:-1], edits), layers)

@@ -36,7 +36,7 @@ SUFFIXES: Final = (".yaml", ".yml")
 TOP_KEYS: Final = ("family", "description", "base", "variants")
 FAMILY_KEYS: Final = ("description", "matches", "defaults", "protocol", "base")
 PROTOCOL_KEYS: Final = ("description", "family", "base")
-DEFAULTS_KEYS: Final = ("title", "description", "base")
+DEFAULTS_KEYS: Final = ("title", "description", "base", "short")
 VARIANT_EXTRAS: Final = ("description", "expect")
 
 Kind = Literal["recipe", "family", "protocol", "defaults"]

@@ -69,6 +69,21 @@ def defaults_problems(source: recipes.Source) -> Iterator[str]:
     yield from _top(source, recipes.DEFAULTS_KEYS)
     yield from _text(source, "title")
     yield from _sections(source, ("base",))
+    if "short" in source.data:
+        yield from _short_problems(source)
+
+
+def _short_problems(source: recipes.Source) -> Iterator[str]:
+    """`short: {below: 100_000, base: …}`: settings for a budget of fewer env steps."""
+    short = source.data["short"]
+    if not isinstance(short, Mapping) or set(short) != {"below", "base"}:
+        wish = "short should be a map with `below`, a number of env steps, and `base`"
+        yield f"{source.where('short')}: {wish}, got {shown(short)}"
+        return
+    if not isinstance(short["below"], int) or short["below"] < 1:
+        wish = "below should be a number of env steps"
+        yield f"{source.where('short', 'below')}: {wish}, got {shown(short['below'])}"
+    yield from _sections(source, ("short", "base"))
 
 
 def protocol_problems(source: recipes.Source) -> Iterator[str]:

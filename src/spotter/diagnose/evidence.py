@@ -96,7 +96,7 @@ class Evidence:
         self.solved = False
         """By the latest evaluation."""
         self._scored_at: float | None = None
-        self._series = {key: Blocks() for key in (*followed, *_of_components(facts))}
+        self._series = {key: Blocks() for key in (*followed, *_of_this_run(facts))}
         self._block_start = 0
         self._rows = 0
 
@@ -233,8 +233,10 @@ def _unfinite(metrics: Mapping[str, float]) -> tuple[str, ...]:
     return tuple(key for key, value in metrics.items() if not math.isfinite(value))
 
 
-def _of_components(facts: Facts) -> Iterator[str]:
-    """What is followed of each component of an action."""
+def _of_this_run(facts: Facts) -> Iterator[str]:
+    """What is followed of each component of an action, and of each reward for what is new."""
+    yield from (f"intrinsic/{name}/share" for name in facts.intrinsic)
+    yield from (f"reward/{name}" for name in facts.counted)
     for part in facts.components():
         if not part.suffix:
             continue

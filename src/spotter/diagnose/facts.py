@@ -53,6 +53,12 @@ class Facts:
     """Whether the algorithm clips its objective, as PPO does."""
     single_step: bool = False
     """Whether an update is one gradient step, before which KL and clip fraction are always 0."""
+    intrinsic: tuple[str, ...] = ()
+    """Names of the intrinsic rewards."""
+    counted: tuple[str, ...] = ()
+    """Names of rewards for states that the whole run has rarely visited."""
+    core: bool = False
+    """Whether the policy remembers, in numbers that cannot leave ±1."""
     critic: bool = True
     """Whether values are learnt at all."""
     fresh: bool = True

@@ -250,6 +250,36 @@ def samples_lost(e: Evidence) -> Seen | None:
     return Seen("rollout/lost", f"{lost:.0%} of the samples lost to failing environments")
 
 
+def intrinsic_dominates(e: Evidence) -> Seen | None:
+    """Where the environment has rewarded something, and the score does not rise.
+
+    A share of 1 says that nothing was found yet, which is what such a reward is for.
+    """
+    shares = {name: e.recent(f"intrinsic/{name}/share") for name in e.facts.intrinsic}
+    for name, share in shares.items():
+        if share is not None and limits.INTRINSIC_MOST < share < 1 and not e.promising:
+            text = f"{share:.1%} of the reward's size from {name}, and a score that does not rise"
+            return Seen(f"intrinsic/{name}/share", text)
+    return None
+
+
+def counts_exhausted(e: Evidence) -> Seen | None:
+    for name in e.facts.counted:
+        now, peak = e.recent(f"reward/{name}"), e.peak(f"reward/{name}")
+        if now is None or not peak or now > limits.EXHAUSTED * peak or e.promising:
+            continue
+        text = f"{name} at {now:.3g} an episode, {peak:.3g} at its peak, and a score that does not"
+        return Seen(f"reward/{name}", f"{text} rise")
+    return None
+
+
+def core_saturated(e: Evidence) -> Seen | None:
+    share = e.recent("core/saturated")
+    if share is None or share <= limits.SATURATED or e.promising:
+        return None
+    return Seen("core/saturated", f"{share:.0%} of what the core remembers at its bounds")
+
+
 def fps_drop(e: Evidence) -> Seen | None:
     usual, now = e.usual("time/fps"), e.recent("time/fps")
     if usual is None or now is None or now >= 0.5 * usual:

@@ -27,6 +27,12 @@ GRADIENT_TIMES: Final = 1000
 """Times algo.max_grad_norm."""
 LOOPING: Final = 0.1
 """Share of evaluation episodes that go in circles until the time limit."""
+INTRINSIC_MOST: Final = 0.95
+"""Share of the reward's size, once the environment rewards anything."""
+EXHAUSTED: Final = 0.05
+"""Share of what visit counts gave at their peak."""
+SATURATED: Final = 0.5
+"""Share of a core's numbers."""
 FADED: Final = 0.2
 """A learning rate below this share of its peak was lowered on purpose."""
 

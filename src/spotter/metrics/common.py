@@ -355,6 +355,15 @@ _ROLLOUT = (
         priority=96,
     ),
     MetricSpec(
+        "core/saturated",
+        "share of what gru or lstm remembers that is at its bounds of ±1, where it cannot learn",
+        better="low",
+        low=0,
+        high=1,
+        precision=2,
+        priority=97,
+    ),
+    MetricSpec(
         "rollout/lost",
         "share of samples lost to failing environments",
         better="low",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spotter import seeding
 from spotter.config import RunConfig
+from spotter.config.rewards import CountConfig
 from spotter.config.watching import MOST_EPISODES, EvalConfig
 from spotter.diagnose.alerts import Facts
 from spotter.engines.learner import learns_in_numpy
@@ -136,6 +137,9 @@ def facts(training: "Training", threshold: float | None, fresh: bool) -> Facts:
         squash=config.policy.squash,
         masked=training.has_mask,
         shaped=bool(config.reward.signals) or set(config.reward.weight.values()) != {1.0},
+        intrinsic=tuple(part.name for part in config.reward.intrinsic),
+        counted=_counted(config),
+        core=config.policy.core is not None,
         threshold=threshold,
         score_range=info.score_range,
         score_is_bounded=info.score_is_bounded,
@@ -152,6 +156,12 @@ def facts(training: "Training", threshold: float | None, fresh: bool) -> Facts:
         eval_episodes=config.eval.most_episodes,
         greedy=config.eval.deterministic,
     )
+
+
+def _counted(config: RunConfig) -> tuple[str, ...]:
+    """Rewards for rarely visited states; counts of an episode begin anew and cannot run out."""
+    counts = (one for one in config.reward.signals if isinstance(one, CountConfig))
+    return tuple(one.name for one in counts if one.scope != "episode")
 
 
 def _is_single_step(training: "Training") -> bool:
