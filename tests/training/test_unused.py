@@ -31,6 +31,8 @@ CHANGES = {
     "policy.hidden": [16],
     "policy.activation": "elu",
     "policy.core": "gru",
+    "policy.predict_obs": 0.5,
+    "policy.predict_reward": 0.5,
     "policy.norm": "layer",
     "policy.shared": True,
     "policy.discrete": "binary",

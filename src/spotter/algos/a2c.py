@@ -28,6 +28,7 @@ class Config(AlgoConfig):
     model_config = ConfigDict(populate_by_name=True)
 
     adds_bonus: ClassVar[bool] = True
+    trains_trunks: ClassVar[bool] = True
     name: Literal["a2c"] = "a2c"
     lr: Annotated[Schedule, within(0)] = Field(constant(7e-4), description="Learning rate.")
     optimizer: Literal["adam", "adamw", "rmsprop", "sgd"] = Field(

@@ -55,6 +55,7 @@ class Config(AlgoConfig):
     model_config = ConfigDict(populate_by_name=True)
 
     adds_bonus: ClassVar[bool] = True
+    trains_trunks: ClassVar[bool] = True
     name: Literal["ppo"] = "ppo"
     steps: Whole = Field(128, ge=1, description="Vector steps per rollout.")
     minibatch: Annotated[int | float, BeforeValidator(_samples_or_fraction)] = Field(
@@ -162,7 +163,7 @@ class PPO:
         self.lr_factor = 1.0
         self._updates: Updates | None = None
         on_gpu = self.optimizer.flat.device.type == "cuda"
-        if on_gpu and isinstance(self.learner, TorchLearner):
+        if on_gpu and not policy.config.foresees and isinstance(self.learner, TorchLearner):
             from spotter.engines.cuda_graphs import Updates
 
             self._updates = Updates(self.learner)

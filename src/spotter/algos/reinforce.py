@@ -30,6 +30,7 @@ class Config(AlgoConfig):
     """Settings of REINFORCE."""
 
     needs_whole_episodes: ClassVar[bool] = True
+    trains_trunks: ClassVar[bool] = True
 
     name: Literal["reinforce"] = "reinforce"
     lr: Annotated[Schedule, within(0)] = Field(constant(1e-2), description="Learning rate.")

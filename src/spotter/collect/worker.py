@@ -69,7 +69,7 @@ class RolloutWorker:
             config.algo.gamma,
             seeding.integers(config.seed, stream, vector.count),
             buffers=buffers,
-            keeps_after=bool(config.reward.intrinsic),
+            keeps_after=bool(config.reward.intrinsic) or config.policy.foresees,
         )
 
     def gather(self, progress: Progress) -> Gathered:

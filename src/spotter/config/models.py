@@ -171,6 +171,8 @@ class AlgoConfig(Plugin):
     """Whether envs wait for each other, as where whole episodes are collected."""
     adds_bonus: ClassVar[bool] = False
     """Whether `update` learns from `Rollout.with_bonus`, as intrinsic rewards need it."""
+    trains_trunks: ClassVar[bool] = False
+    """Whether it steps by `make_learner`, which adds what the policy predicts to its objective."""
 
     @property
     def baseline_used(self) -> Literal["value", "mean", "none"]:
@@ -249,6 +251,7 @@ class RunConfig(Settings):
         self._check_schedules()
         self._check_one_normalizer()
         self._check_intrinsic()
+        self._check_foresight()
         self.algo.check(self)
         return self
 
@@ -285,9 +288,23 @@ class RunConfig(Settings):
         if self.reward.intrinsic and self.algo.overlaps:
             raise ValueError("reward.intrinsic does not work with algo.overlap; leave one out")
 
+    def _check_foresight(self) -> None:
+        """Refused where nothing would learn to predict."""
+        if self.policy.foresees and not self.algo.trains_trunks:
+            raise ValueError(
+                f"policy.predict_obs and policy.predict_reward: {self.algo.name} has an objective "
+                "of its own, which they cannot be added to; leave them out"
+            )
+        if self.policy.foresees and self.algo.overlaps:
+            raise ValueError(
+                "policy.predict_obs and policy.predict_reward do not work with algo.overlap; "
+                "leave one out"
+            )
+
     def schedules(self) -> Iterator[tuple[str, Schedule]]:
         """Every schedulable setting with its dotted name."""
         yield from ((f"algo.{name}", value) for name, value in scheduled(self.algo))
+        yield from ((f"policy.{name}", value) for name, value in scheduled(self.policy))
         yield "reward.weight", self.reward.weight
         for signal in self.reward.signals:
             yield f"reward.{signal.name}", signal.weight

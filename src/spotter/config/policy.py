@@ -12,6 +12,8 @@ from pydantic import (
 
 from spotter.config.base import Settings, Whole
 from spotter.config.plugin import Plugin
+from spotter.schedules import Schedule, constant, within
+from spotter.types import Progress
 
 AUTO: Final = "auto"
 
@@ -71,6 +73,14 @@ class PolicyConfig(Settings):
     core: AnyCore = Field(
         None, description="A memory behind the trunk: gru, lstm, or a map with its settings."
     )
+    predict_obs: Annotated[Schedule, within(0)] = Field(
+        constant(0.0),
+        description="Weight of predicting what is seen next, which trains the trunks; 0: not done.",
+    )
+    predict_reward: Annotated[Schedule, within(0)] = Field(
+        constant(0.0),
+        description="Weight of predicting the reward, which trains the trunks; 0: not done.",
+    )
     norm: Literal["layer", "batch"] | None = Field(None, description="After each trunk layer.")
     shared: bool | None = Field(
         None, description="One trunk for actor and critic; null: only for images."
@@ -116,6 +126,26 @@ class PolicyConfig(Settings):
     def _positive(self) -> Self:
         if self.hidden is not None and any(width < 1 for width in self.hidden):
             raise ValueError("needs every width in `hidden` to be at least 1")
+        return self
+
+    @property
+    def foresees(self) -> bool:
+        """Whether trunks are trained to predict, too."""
+        return max(*self.predict_obs.values(), *self.predict_reward.values()) > 0
+
+    def foresight_at(self, progress: Progress) -> dict[str, float]:
+        """Weights of what is predicted."""
+        return {
+            name: getattr(self, name).at(progress) for name in ("predict_obs", "predict_reward")
+        }
+
+    @model_validator(mode="after")
+    def _engine_carries_foresight(self) -> Self:
+        if self.foresees and self.engine == "numpy":
+            raise ValueError(
+                "cannot have `engine: numpy` with `predict_obs` or `predict_reward`, whose "
+                "gradients only torch computes; use torch or auto"
+            )
         return self
 
     @model_validator(mode="after")

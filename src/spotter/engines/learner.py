@@ -23,11 +23,14 @@ from spotter.engines.losses import Evaluated, Objective, Scalar, Slopes
 from spotter.engines.network import Network, numpy_network_for
 from spotter.engines.optim import Optimizer
 from spotter.policy.actor_critic import Policy
+from spotter.policy.foresight import Steps
 from spotter.rollouts.rollout import Arrays, Batch, Rollout, X
 from spotter.types import Progress
 
 ObjectiveOf = Callable[[Evaluated[X], Batch[X], Mapping[str, Any]], Objective[X]]
 """Of prepared samples, given what the policy says about them and scheduled settings by name."""
+_MOST_OBSERVED: Final = 1024
+"""Steps that statistics of predictions are taken from."""
 _USUAL_CLIP: Final = 0.2
 """PPO's: where nothing is clipped, the fraction beyond it makes runs comparable."""
 
@@ -164,12 +167,17 @@ class TorchLearner(Learner[Tensor]):
         self._policy = policy
         self._said: tuple[Tensor, ...] = ()
         """What `evaluate` returned last, with its way back to the weights."""
+        self._foreseen: tuple[Tensor, Tensor] | None = None
+        """Losses of its predictions, alike."""
 
     def read(self, rollout: Rollout) -> Rollout[Tensor]:
         return rollout
 
     def prepare(self, batch: Batch[Tensor]) -> Batch[Tensor]:
         normalize = self._policy.normalize_value
+        if self._policy.foresight is not None:
+            every = -(-len(batch) // _MOST_OBSERVED)
+            self._policy.foresight.observe(_steps(batch, slice(None, None, every)))
         return replace(batch, value=normalize(batch.value), target=normalize(batch.target))
 
     @contextmanager
@@ -187,20 +195,44 @@ class TorchLearner(Learner[Tensor]):
         self._said = ()  # its memory is wanted
         said = self._policy.evaluate(batch.obs, batch.action, batch.mask, batch.recalled())
         self._said = said.log_prob, said.entropy, self._policy.normalize_value(said.value)
+        if self._policy.foresight is not None:
+            steps = _steps(batch)
+            inputs = self._policy.inputs(steps.now)
+            features = [body(inputs) for body in self._policy.bodies()]
+            self._foreseen = self._policy.foresight.loss(features, steps)
         return Evaluated(*(x.detach() for x in self._said))
 
     def step(self, slopes: Slopes[Tensor], progress: Progress) -> Tensor:
-        self.differentiate(slopes)
+        self.differentiate(slopes, progress)
         return self.optimizer.apply(progress)
 
-    def differentiate(self, slopes: Slopes[Tensor]) -> None:
+    def differentiate(self, slopes: Slopes[Tensor], progress: Progress | None = None) -> None:
         """`step` as far as the optimizer's gradient."""
         of_entropy = torch.ones_like(slopes.log_prob) * slopes.entropy / len(slopes.log_prob)
         given = [slopes.log_prob, of_entropy]
         if slopes.raw_value is not None:
             given.append(slopes.raw_value)
-        self.optimizer.differentiate(self._said[: len(given)], given)
+        said = self._said[: len(given)]
+        if self._foreseen is not None and progress is not None:
+            weights = self._policy.config.foresight_at(progress).values()
+            said += self._foreseen
+            given += [torch.full_like(x, w) for x, w in zip(self._foreseen, weights, strict=True)]
+        self.optimizer.differentiate(said, given)
         self._said = ()
+        self._foreseen = self._losses()
+
+    def diagnostics(self, batch: Batch[Tensor], samples: Batch[Tensor]) -> dict[str, Scalar]:
+        found = super().diagnostics(batch, samples)
+        if losses := self._losses():
+            found["loss/predict_obs"], found["loss/predict_reward"] = losses
+        return found
+
+    def _losses(self) -> tuple[Tensor, Tensor] | None:
+        """Of the last predictions, without their way back."""
+        if self._foreseen is None:
+            return None
+        of_next, of_reward = self._foreseen
+        return of_next.detach(), of_reward.detach()
 
     @torch.no_grad()
     def log_prob(self, batch: Batch[Tensor]) -> Tensor:
@@ -215,10 +247,21 @@ class TorchLearner(Learner[Tensor]):
         return self._policy.activations(obs)
 
 
+def _steps(batch: Batch[Tensor], rows: slice = slice(None)) -> Steps:
+    """As predictions are made of them."""
+    assert batch.outlook is not None, "the collector keeps what is seen last"
+    then = batch.outlook.select(rows)
+    now = {path: leaf[rows] for path, leaf in batch.obs.items()}
+    return Steps(now, batch.action[rows], then.obs(), then.reward, then.goes_on)
+
+
 def make_learner(policy: Policy, config: AlgoConfig) -> Learner:
     """With an optimizer for the policy, by the policy's compute backend."""
     optimizer = Optimizer(policy, config)
-    network = numpy_network_for(policy)  # after the optimizer has put all weights into one vector
+    foresees = policy.foresight is not None  # by gradients of torch
+    network = (
+        None if foresees else numpy_network_for(policy)
+    )  # after the optimizer has put all weights into one vector
     if network is None:
         if policy.memory is not None:
             single_thread()  # for gradients through time

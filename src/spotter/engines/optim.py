@@ -35,7 +35,8 @@ class Optimizer:
         self.config = config
         critic = policy.critic_parameters()
         own = {id(parameter) for parameter in critic}
-        rest = [parameter for parameter in policy.parameters() if id(parameter) not in own]
+        learnt = (parameter for parameter in policy.parameters() if parameter.requires_grad)
+        rest = [parameter for parameter in learnt if id(parameter) not in own]
         self._parameters = [*rest, *critic]
         self.flat, places = flatten(self._parameters)
         self.gradient = torch.zeros_like(self.flat)

@@ -199,13 +199,11 @@ class _Samples:
     """The steps of a rollout by number: of env n at vector step t, t · count + n."""
 
     def __init__(self, rollout: Rollout[Tensor], inputs: Inputs) -> None:
-        assert rollout.after is not None, "the collector keeps what is seen last"
         self._batch = rollout.flatten(rollout.value, rollout.value, whole=True)
-        self._after = rollout.after
-        self._count = rollout.count
+        assert self._batch.outlook is not None, "the collector keeps what is seen last"
+        self._outlook = self._batch.outlook
         self._inputs = inputs
         self._valid = rollout.valid.flatten()
-        self._goes_on = ~rollout.episode_end.flatten()
 
     def __len__(self) -> int:
         return len(self._batch)
@@ -216,13 +214,12 @@ class _Samples:
             self._inputs.update({path: leaf[chunk] for path, leaf in self._batch.obs.items()})
 
     def steps(self, indices: Tensor) -> Steps:
+        then = self._outlook.select(indices)
         return Steps(
             now=self._inputs({path: leaf[indices] for path, leaf in self._batch.obs.items()}),
             action=self._batch.action[indices],
-            after=self._inputs(
-                {path: self._next(path, indices) for path in self._batch.obs},
-            ),
-            goes_on=self._goes_on[indices].float(),
+            after=self._inputs(then.obs()),
+            goes_on=then.goes_on,
         )
 
     def valid(self, indices: Tensor) -> Tensor:
@@ -230,17 +227,8 @@ class _Samples:
 
     def last(self) -> dict[str, Tensor]:
         """What is seen after the last step."""
-        shown: dict[str, Tensor] = self._inputs(self._after)
+        shown: dict[str, Tensor] = self._inputs(self._outlook.after)
         return shown
-
-    def _next(self, path: str, indices: Tensor) -> Tensor:
-        """The observations one vector step later."""
-        later = indices + self._count
-        inside = later < len(self)
-        found = self._batch.obs[path][torch.where(inside, later, indices)].clone()
-        outside = torch.nonzero(~inside).flatten()
-        found[outside] = self._after[path][later[outside] - len(self)]
-        return found
 
 
 def _mean_size(reward: Tensor) -> float:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from spotter.config import PolicyConfig
-from spotter.policy import memory
+from spotter.policy import foresight, memory
 from spotter.policy.actor import Acted, PolicyState
 from spotter.policy.body import Body, Inputs, TensorObs, has_images
 from spotter.policy.heads import Distribution, Head, choose
@@ -46,8 +46,12 @@ class Policy(nn.Module):
         widths = widths if self.memory is None else self.memory.widths
         self.policy_head = Head(widths[0], spaces.action, config)
         self.value_head = initialized(nn.Linear(widths[1], 1), 1.0, config.orthogonal)
+        self.foresight = foresight.make(spaces, config, self.bodies())
         self.value_norm = ValueNorm(self.value_head) if config.normalize_values else None
         self.eval()
+
+    def bodies(self) -> list[Body]:
+        return [self.actor] if self.shared else [self.actor, self.critic]
 
     def initial_state(self, count: int) -> PolicyState:
         """What it remembers where `count` episodes begin; empty without `policy.core`."""
@@ -112,8 +116,7 @@ class Policy(nn.Module):
     def activations(self, obs: TensorObs) -> list[Tensor]:
         """Outputs of every activation layer for [B, …] observations."""
         inputs = self.inputs(obs)
-        bodies = [self.actor] if self.shared else [self.actor, self.critic]
-        return [layer for body in bodies for layer in body.activations(inputs)]
+        return [layer for body in self.bodies() for layer in body.activations(inputs)]
 
     def parts(self) -> dict[str, list[nn.Parameter]]:
         """Parameters by role: what gradient norms are reported for."""
@@ -130,6 +133,7 @@ class Policy(nn.Module):
             **({} if self.memory is None else self.memory.roles()),
             "policy_head": self.policy_head,
             "value_head": self.value_head,
+            **({} if self.foresight is None else {"foresight": self.foresight.heads}),
         }
         return {name: list(module.parameters()) for name, module in modules.items()}
 

@@ -19,6 +19,7 @@ from spotter.envs.backends.buffers import Buffers
 from spotter.policy.actor import PolicyState
 from spotter.policy.memory import Recalled
 from spotter.rollouts.images import History, Stacks
+from spotter.rollouts.outlook import Outlook
 from spotter.rollouts.timeline import Timeline
 from spotter.types import Numbers, Spaces
 
@@ -48,6 +49,8 @@ class Batch(Generic[X]):
     mask: X | None
     timeline: Timeline | None = None
     """Which samples follow each other, where the policy has a memory."""
+    outlook: Outlook | None = None
+    """What came after each, where that is learnt from."""
 
     def __len__(self) -> int:
         return len(self.action)
@@ -65,6 +68,7 @@ class Batch(Generic[X]):
             target=self.target[indices],
             mask=None if self.mask is None else self.mask[indices],
             timeline=None if self.timeline is None else self.timeline.select(indices),
+            outlook=self.outlook and self.outlook.select(cast(Tensor, indices)),
         )
 
     def minibatches(self, size: int, generator: torch.Generator) -> Iterator[Tensor]:
@@ -121,7 +125,7 @@ class Rollout(Generic[Block]):
     state: PolicyState
     """What the policy remembered of each env before the first step."""
     after: dict[str, Tensor] | None = None
-    """What is seen after the last step, [N, …], where intrinsic rewards need it."""
+    """What is seen after the last step, [N, …], where something learns from what comes next."""
     bonus: Block | None = None
     """An advantage beside that of the reward: what intrinsic rewards add."""
 
@@ -283,7 +287,24 @@ class Rollout(Generic[Block]):
             target=flat(target),
             mask=None if self.mask is None else flat(self.mask),
             timeline=self._timeline(None if self.whole or whole else self.host["valid"]),
+            outlook=self._outlook(keep),
         )
+
+    def _outlook(self, keep: Block | None) -> Outlook | None:
+        if self.after is None or not isinstance(self.reward, Tensor):
+            return None
+        total = self.steps * self.count
+        reward, ends = self.reward.reshape(-1), cast(Tensor, self.episode_end).reshape(-1)
+        rows = torch.arange(total, device=reward.device)
+        if keep is not None:
+            rows = rows[cast(Tensor, keep)]
+        shown = {
+            path: leaf.stacks.flatten(None) if isinstance(leaf, History)
+            else cast(Tensor, leaf).reshape(-1, *leaf.shape[2:])
+            for path, leaf in self.obs.items()
+        }  # fmt: skip
+        goes_on = (~ends).float()
+        return Outlook(rows, reward[rows], goes_on[rows], shown, self.after, self.count, total)
 
     def _timeline(self, keep: npt.NDArray[Any] | None) -> Timeline | None:
         return Timeline.of(self.host["episode_end"], keep, self.state) if self.state else None

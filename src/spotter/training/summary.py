@@ -159,7 +159,7 @@ def facts(training: "Training", threshold: float | None, fresh: bool) -> Facts:
 
 
 def _counted(config: RunConfig) -> tuple[str, ...]:
-    """Rewards for rarely visited states; counts of an episode begin anew and cannot run out."""
+    """Rewards for rarely visited states; counts of an episode begin at zero and cannot run out."""
     counts = (one for one in config.reward.signals if isinstance(one, CountConfig))
     return tuple(one.name for one in counts if one.scope != "episode")
 

@@ -104,6 +104,9 @@ class Training:
             self.policy.observe(rollout.flatten(rollout.value, rollout.value).obs)
         metrics |= statistics.statistics(rollout, self.policy)
         metrics |= settings_used(self.algorithm, self.config.algo, gathered.progress)
+        if self.config.policy.foresees:
+            weights = self.config.policy.foresight_at(gathered.progress)
+            metrics |= {f"hp/policy.{name}": weight for name, weight in weights.items()}
         metrics |= {f"hp/reward.{name}": value for name, value in gathered.weights.items()}
         self.updates += 1
         # what another process does meanwhile takes no time here, waiting for it does
@@ -121,6 +124,7 @@ class Training:
     def retune(self, config: RunConfig) -> None:
         """Use other values of schedulable settings from now on."""
         self.config = config
+        self.policy.config = config.policy
         self.algorithm.retune(config.algo)
         self.source.retune(config)
         if self.explorer:
