@@ -182,6 +182,9 @@ def test_a_core_at_its_bounds_is_seen(make_config, core):
     rollout.state = (held, *rollout.state[1:])
     found = statistics.statistics(rollout, policy)
     assert found["core/saturated"] == pytest.approx(16 / 128), "of the two envs that remember"
+    critic = len(rollout.state) // 2
+    rollout.state = (*rollout.state[:critic], torch.ones_like(held), *rollout.state[critic + 1 :])
+    assert statistics.statistics(rollout, policy)["core/saturated"] == 1, "the critic's is worse"
     assert "core/saturated" not in statistics.statistics(*collected(make_config))
 
 

@@ -156,6 +156,22 @@ def test_continuous_actions_have_a_centre_and_a_spread(make_config):
     assert labels.action_label(trace, 0).startswith("torque ")
 
 
+@pytest.mark.parametrize("core", ["gru", "lstm"])
+def test_what_a_core_holds_is_what_its_head_sees(make_config, core):
+    run = saved(make_config("CartPole-v1", env=CLASSIC, policy={"core": core}))
+    trace = capture("@last", seed=5, pictures=False)
+    policy = checkpoint.load("@last")
+    state = policy.initial_state(1)
+    for t in range(trace.meta.length):
+        obs = {"obs": torch.from_numpy(trace.columns["obs/obs"][t : t + 1])}
+        with torch.no_grad():
+            _, _, state = policy(obs, None, state)
+        held = trace.columns["state"][t]
+        np.testing.assert_allclose(held, state[0].flatten(), atol=1e-3)
+    assert trace.columns["state"].shape == (trace.meta.length, 64)
+    assert run.id == trace.meta.run
+
+
 def test_a_bandit_is_one_step(make_config):
     saved(make_config("Bandit-v0", env={"family": "bandit"}))
     trace = capture("@last")

@@ -74,6 +74,13 @@ def cartpole(run, length=40, **more):
     )
 
 
+def recurrent(run, length=30, numbers=6, reach=1.0):
+    """What a core holds: number k at step t is reach · sin(t + k)."""
+    state = reach * np.sin(np.arange(length)[:, None] + np.arange(numbers))
+    more = {"state": state.astype(np.float16), "obs/obs": np.zeros((length, 1), np.float32)}
+    return store(run, Trace(meta(run, length, seed=23), {**columns(length), **more}))
+
+
 def torque(run, length=3):
     """One axis from -2 to 2; the policy's own numbers are half as large."""
     made = {k: v for k, v in columns(length).items() if k not in ("probability", "greedy")}

@@ -4,6 +4,7 @@ import re
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
+import numpy as np
 import pytest
 
 from spotter.episodes import format as traces
@@ -22,6 +23,7 @@ def shown(studio_runs):
         "cartpole": episodes.cartpole(run, 40),
         "pixels": episodes.pixels(run),
         "bandit": episodes.bandit(run),
+        "recurrent": episodes.recurrent(run, 30, 6),
     }
 
 
@@ -70,6 +72,25 @@ def test_a_click_on_a_row_jumps_there(page, visit):
     page.click('.viewer-table [data-step="7"]')
     assert step_of(page) == 7
     assert page.inner_text(".viewer-action").startswith(labels.action_label(trace, 7))
+
+
+def test_a_core_is_a_strip_over_time_and_a_click_on_it_jumps_there(page, visit):
+    trace = visit("recurrent")
+    strip = page.wait_for_selector(".viewer-memory canvas")
+    assert "6 numbers over 30 steps" in strip.get_attribute("aria-label")
+    pixels = """canvas => [canvas.width, canvas.height,
+        ...canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data]"""
+    width, height, *data = strip.evaluate(pixels)
+    image = np.array(data).reshape(height, width, 4)
+    assert (width, height) == (30, 6)
+    state = trace.columns["state"].astype(float).T
+    np.testing.assert_allclose(image[..., 3], 255 * np.abs(state), atol=2)
+    clear = np.abs(state) > 0.1
+    assert ((image[..., 0] > image[..., 2]) == (state > 0))[clear].all(), "orange above, blue below"
+    strip.click(position={"x": strip.bounding_box()["width"] * 12.5 / 30, "y": 20})
+    assert step_of(page) == 12
+    visit("cartpole")
+    assert page.locator(".viewer-memory").count() == 0
 
 
 def test_only_rows_in_sight_are_drawn_and_the_table_follows(page, visit):

@@ -51,6 +51,19 @@ def test_every_number_of_an_episode_travels_in_one_json(run, shelf):
     assert "settings" not in found["meta"]
 
 
+@pytest.mark.parametrize("reach", [1.0, 4.0])
+def test_what_a_core_holds_is_shaded(run, shelf, reach):
+    trace = shelf.trace(run.id, episodes.recurrent(run, 30, 300, reach))
+    found = json.loads(json.dumps(details(trace), allow_nan=False))
+    shades = unpacked(found["state"])
+    assert shades.shape == (30, 256), "the first numbers of very many"
+    state = trace.columns["state"].astype(float)
+    assert found["remembers"] == {"size": 300, "reach": pytest.approx(np.abs(state).max(), 1e-3)}
+    np.testing.assert_allclose((shades - 127.5) / 127.5 * reach, state[:, :256], atol=0.01 * reach)
+    plain = details(shelf.trace(run.id, episodes.cartpole(run)))
+    assert not {"state", "remembers"} & plain.keys()
+
+
 def test_vectors_carry_the_names_of_the_family(run, shelf):
     (leaf,) = details(shelf.trace(run.id, episodes.cartpole(run)))["seen"]
     assert leaf["names"] == [

@@ -57,16 +57,16 @@ def statistics(rollout: Rollout, policy: Policy) -> dict[str, float]:
 
 
 def _saturation(rollout: Rollout[Tensor], policy: Policy) -> dict[str, float]:
-    """How much of what the actor remembered before the rollout was at its bounds.
+    """How much of what a core held before the rollout was at its bounds; the worse of two cores.
 
     Of envs whose episode began there is nothing to say, nor of cores that have no bounds.
     """
-    memory = policy.memory
-    if memory is None or not isinstance(memory.actor, Cells):
+    if policy.memory is None or not isinstance(policy.memory.actor, Cells):
         return {}
-    state = _array(rollout.state[0])
-    state = state[np.any(state != 0, axis=tuple(range(1, state.ndim)))]
-    return {"core/saturated": float(np.mean(np.abs(state) > _AT_BOUNDS))} if state.size else {}
+    held = [_array(part) for part in policy.memory.hidden(rollout.state)]
+    held = [x[np.any(x != 0, axis=tuple(range(1, x.ndim)))] for x in held]
+    shares = [float(np.mean(np.abs(x) > _AT_BOUNDS)) for x in held if x.size]
+    return {"core/saturated": max(shares)} if shares else {}
 
 
 def _samples(rollout: Rollout[Block]) -> Batch[Block]:

@@ -127,9 +127,9 @@ WATCHED: Final = (
     ), more_entropy),
     _watched("core-saturated", "info", Online(
         judges.core_saturated,
-        "lower algo.lr; set policy.normalize_obs; a larger policy.core.size",
+        "set policy.normalize_values or reward.normalize; lower algo.lr; set policy.normalize_obs",
         ("core/saturated",), rise=5, applies=lambda facts: facts.core,
-    ), lower_lr),
+    ), lambda case: to("policy.normalize_values", True)),
     _watched("fps-drop", "warning", Online(
         judges.fps_drop,
         "see what else runs on the machine; look which of the time/*_s metrics has grown",

@@ -288,6 +288,8 @@ class _Episode:
         }
         if self._has_critic:
             said["value"] = explained.value.numpy()[0]
+        if self._state:  # the actor's, as its head sees it
+            said["state"] = self._state[0].numpy()[0].astype(np.float16).ravel()
         return said | beliefs(explained.distribution)
 
     def _value(self, obs: Obs) -> float:

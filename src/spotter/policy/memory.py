@@ -45,6 +45,10 @@ class Memory(nn.Module):
         self._split = len(self.actor.initial_state(0))
         """Which parts of a state are the actor's: those before."""
 
+    def hidden(self, state: PolicyState) -> list[Tensor]:
+        """What the heads see of a state: of the actor's core, and of the critic's if it has one."""
+        return [state[0]] if self.critic is None else [state[0], state[self._split]]
+
     @property
     def widths(self) -> tuple[int, int]:
         """Features that come out for the action head and for the value head."""

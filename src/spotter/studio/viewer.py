@@ -30,6 +30,8 @@ from spotter.types import UserError
 
 MOST_VALUES: Final = 64
 """Numbers of a vector that are drawn as bars; the rest of a longer one is counted only."""
+MOST_REMEMBERED: Final = 256
+"""Numbers of a core's state that are drawn, a row each."""
 _OPEN: Final = 4  # episodes kept open; their observations may be large
 _RGB: Final = 3
 _FILES: Final = ("trace.json", "arrays.npz", "frames.zip")
@@ -86,6 +88,7 @@ def details(trace: Trace) -> dict[str, object]:
         **{name: packed(columns[name], "f8") for name in doubles if name in columns},
         **{name: packed(columns[name], "f4") for name in singles if name in columns},
         **{name: packed(column, "f4") for name, column in beliefs(trace).items()},
+        **remembered(trace),
         "seen": [_leaf(trace, name) for name in columns if name.startswith("obs/")],
     }
 
@@ -136,6 +139,19 @@ def axes(trace: Trace) -> dict[str, object]:
         "axes": list(_choices(meta, done.shape[1])),
         "action": packed(scale.to_env(done) if scale else done.clip(-1, 1), "f8"),
         "bounds": [[_plain(float(bound)) for bound in side] for side in bounds],
+    }
+
+
+def remembered(trace: Trace) -> dict[str, object]:
+    """What a core holds at every step: 0 … 255 for ±1, or for more where a core has no bounds."""
+    if "state" not in trace.columns:
+        return {}
+    state = trace.columns["state"].astype(np.float32)
+    reach = max(1.0, float(np.abs(np.nan_to_num(state)).max(initial=0.0)))
+    shades = np.nan_to_num(state[:, :MOST_REMEMBERED] / reach * 127.5 + 127.5)
+    return {
+        "state": packed(np.rint(shades).clip(0, 255), "u1"),
+        "remembers": {"size": state.shape[1], "reach": reach},
     }
 
 

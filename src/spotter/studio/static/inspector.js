@@ -5,6 +5,8 @@ import { KINDS, judge, number, points, unpack } from "studio/episode.js";
 
 const ROW = 28; // pixels; the table draws only rows in sight
 const AHEAD = 8; // images fetched before they are needed
+const WIDEST = 2000; // steps of a core's state that are drawn
+const [BELOW, ABOVE] = [[11, 110, 153], [213, 94, 0]];
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4, 8];
 const COLOURS = ["#0b6e99", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7f7f7f", "#8a5cd1"];
 const BUSY = "input:not([type=range]), select, textarea, [contenteditable], [role=tablist], [role=listbox], [role=dialog], .q-menu, .q-field";
@@ -98,6 +100,16 @@ export default {
         <div class="viewer-plot"><div :ref="c.key" class="viewer-canvas"></div>
           <span class="viewer-cursor" :style="{ left: cursor[c.key] + 'px' }"></span></div></div>
     </div>
+    <section v-if="e.state" class="studio-card viewer-memory">
+      <h3>What it remembers</h3>
+      <div class="viewer-strip"><canvas ref="memory" role="img" @click="goTo($event)"
+          :aria-label="'what the core holds: ' + e.state.width + ' numbers over ' + e.meta.length + ' steps'"></canvas>
+        <span class="viewer-cursor" :style="{ left: (100 * (step + 0.5)) / e.meta.length + '%' }"></span></div>
+      <p class="viewer-quiet">A row for each number of the core, a column for each step:
+        <b class="viewer-below">−{{ num(e.remembers.reach) }}</b> to
+        <b class="viewer-above">{{ num(e.remembers.reach) }}</b>, 0 in between.
+        <template v-if="e.remembers.size > e.state.width">The first {{ e.state.width }} of {{ e.remembers.size }}.</template></p>
+    </section>
     <section class="studio-card viewer-steps">
       <div class="viewer-row viewer-head" role="row"><span v-for="h in heads">{{ h }}</span></div>
       <div ref="table" class="viewer-table" @scroll="scroll = $event.target.scrollTop" role="table" tabindex="0"
@@ -214,6 +226,7 @@ export default {
         this.ready = true;
         await this.$nextTick();
         this.draw();
+        this.shade();
         this.moved();
       } catch (error) {
         this.problem = error.message || "the episode could not be opened";
@@ -327,6 +340,25 @@ export default {
       };
       for (const { key } of this.charts) if (keys.includes(key)) this.plot(key, series[key]());
       this.place();
+    },
+    shade() { // a pixel for each number of each step; of a long episode every so many steps
+      const { state, meta } = this.e, canvas = this.$refs.memory;
+      if (!state) return;
+      const every = Math.ceil(meta.length / WIDEST);
+      [canvas.width, canvas.height] = [Math.ceil(meta.length / every), state.width];
+      const image = new ImageData(canvas.width, canvas.height);
+      for (let x = 0; x < canvas.width; x++) {
+        for (let y = 0; y < canvas.height; y++) {
+          const value = (state.at(x * every, y) - 127.5) / 127.5;
+          const colour = value < 0 ? BELOW : ABOVE;
+          image.data.set([...colour, Math.round(255 * Math.abs(value))], 4 * (y * canvas.width + x));
+        }
+      }
+      canvas.getContext("2d").putImageData(image, 0, 0);
+    },
+    goTo(event) {
+      const box = event.target.getBoundingClientRect();
+      this.go(Math.floor((this.e.meta.length * (event.clientX - box.left)) / box.width));
     },
     plot(key, lines) {
       const box = this.$refs[key]?.[0] ?? this.$refs[key];
