@@ -17,6 +17,7 @@ HERE = Path(__file__).resolve().parent
 _VENVS = HERE / ".venvs"
 _TORCH = "torch==2.13.0"
 _GYMNASIUM = ("gymnasium[box2d]==1.4.0", "numpy==2.4.6")
+_SB3 = "stable-baselines3==2.9.2"
 _ATARI = ("ale-py==0.12.1", "opencv-python-headless==5.0.0.93")
 
 
@@ -103,7 +104,13 @@ CONTESTANTS = (
     Contestant(
         name=SPOTTER,
         title="Spotter",
-        works=("W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8"),
+        works=("W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9"),
+    ),
+    Contestant(
+        name="gru",
+        title="Spotter, `policy.core=gru`",
+        works=("W9",),
+        note="remembers with another cell, the one that its docs recommend",
     ),
     Contestant(
         name="envpool",
@@ -120,14 +127,15 @@ CONTESTANTS = (
     Contestant(
         name=REFERENCE,
         title="Stable-Baselines3",
-        works=("W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8"),
-        packages=(_TORCH, "stable-baselines3==2.9.2", *_GYMNASIUM, *_ATARI),
+        works=("W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9"),
+        packages=(_TORCH, _SB3, "sb3-contrib==2.9.2", *_GYMNASIUM, *_ATARI),
+        note="with the LSTM it is sb3-contrib's RecurrentPPO",
     ),
     Contestant(
         name="sbx",
         title="SBX",
         works=("W1", "W2", "W4", "W5", "W6"),
-        packages=(_TORCH, "sbx-rl==0.28.0", "stable-baselines3==2.9.2", *_GYMNASIUM),
+        packages=(_TORCH, "sbx-rl==0.28.0", _SB3, *_GYMNASIUM),
         note="JAX on the CPU, with its own number of threads",
     ),
     Contestant(

@@ -51,10 +51,11 @@ def decaying(work: Work, value: float) -> float | Callable[[float], float]:
     return (lambda remaining: remaining * value) if work.decays else value
 
 
-def make_ppo(kind: Any, work: Work, seed: int) -> Any:
+def make_ppo(kind: Any, work: Work, seed: int, policy: str = "", **more: Any) -> Any:
     return kind(
-        "CnnPolicy" if work.pixels else "MlpPolicy",
+        policy or ("CnnPolicy" if work.pixels else "MlpPolicy"),
         environments(work, seed),
+        **more,
         n_steps=work.steps,
         batch_size=work.minibatch,
         n_epochs=work.epochs,
@@ -86,11 +87,23 @@ def make_a2c(work: Work, seed: int) -> Any:
     )
 
 
+def make_recurrent(work: Work, seed: int) -> Any:
+    from sb3_contrib import RecurrentPPO
+
+    return make_ppo(
+        RecurrentPPO, work, seed,
+        policy="MlpLstmPolicy", policy_kwargs={"lstm_hidden_size": work.lstm},
+    )  # fmt: skip
+
+
 def main() -> None:
     work, seed = arguments()
     torch.set_num_threads(work.threads)
     meter = Meter(work, "stable-baselines3", "gymnasium", "torch", "numpy")
-    model = make_ppo(PPO, work, seed) if work.algo == "ppo" else make_a2c(work, seed)
+    if work.lstm:
+        model = make_recurrent(work, seed)
+    else:
+        model = make_ppo(PPO, work, seed) if work.algo == "ppo" else make_a2c(work, seed)
     model.learn(work.env_steps, callback=Ticker(meter))
     meter.finish()
 

@@ -15,12 +15,17 @@ _FAMILIES = {
 }
 
 
-def configure(work: Work, seed: int, **env: Any) -> Any:
-    """A config of the work's settings; a recipe is used for the pixels' wrappers only."""
+def configure(work: Work, seed: int, core: str = "lstm", **env: Any) -> Any:
+    """A config of the work's settings; a recipe is used for the pixels' wrappers only.
+
+    `core` remembers, where the work has something to remember with.
+    """
     from spotter.config import RunConfig, resolve
 
     given = settings(work, seed)
     given["env"] |= env
+    if work.lstm:
+        given["policy"]["core"]["name"] = core
     if work.pixels:
         return resolve(f"{work.env}:rgb", [given]).config
     family = _FAMILIES[work.env]
@@ -50,6 +55,8 @@ def settings(work: Work, seed: int) -> dict[str, Any]:
             "clip": _maybe_decaying(work, work.clip),
         }
     policy: dict[str, Any] = {} if work.pixels else {"hidden": [64, 64], "activation": "tanh"}
+    if work.lstm:
+        policy["core"] = {"name": "lstm", "size": work.lstm}
     return {
         "env": {"count": work.count},
         "policy": policy | {"normalize_obs": None},
@@ -65,14 +72,14 @@ def _maybe_decaying(work: Work, value: float) -> Any:
     return {"shape": "linear", "start": value, "end": 0.0} if work.decays else value
 
 
-def main(**env: Any) -> None:
-    """`env`: settings of the environment that are not the work's."""
+def main(**changes: Any) -> None:
+    """`changes`: settings of the environment that are not the work's, or another core."""
     work, seed = arguments()
-    meter = Meter(work, "spotter", "gymnasium", "torch", "numpy")
+    meter = Meter(work, "spotter-rl", "gymnasium", "torch", "numpy")
     from spotter.training.predict import TrainedPolicy
     from spotter.training.training import Training
 
-    with Training(configure(work, seed, **env)) as training:
+    with Training(configure(work, seed, **changes)) as training:
         policy = TrainedPolicy(training.policy, training.config.env)
 
         def act(obs: np.ndarray) -> Any:

@@ -36,6 +36,8 @@ class Work:
     """Env steps before the clock starts."""
     threads: int = 1
     pixels: bool = False
+    lstm: int = 0
+    """Numbers that an LSTM remembers, for actor and critic each; 0: there is none."""
     score: float | None = None
     """Time to this score is measured as well."""
 
@@ -122,6 +124,14 @@ _ALL = (
         lr=7e-4,
         env_steps=40_000,
         warm_up=2_000,
+    ),
+    Work(
+        name="W9",
+        title="CartPole-v1 PPO with an LSTM of 64",
+        env=_CARTPOLE,
+        lstm=64,
+        env_steps=30_720,
+        warm_up=2_048,
     ),
 )
 WORKS = {work.name: work for work in _ALL}

@@ -65,7 +65,7 @@ METRICS: Final = (
     ),
     MetricSpec(
         "core/saturated",
-        "share of what gru or lstm holds at its bounds of ±1, where it cannot learn; the worse core",
+        "share of what gru or lstm holds at its bounds of ±1, where nothing is learnt; worse core",
         better="low",
         low=0,
         high=1,

@@ -109,9 +109,10 @@ def test_the_gradient_stops_where_an_episode_begins(core):
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-def test_the_gradient_through_time_is_the_one_of_torch(layers):
-    """By hand for `gru`; torch's own cells, step by step, are the reference."""
-    policy = make({"name": "gru", "size": 7, "layers": layers}, shared=True)
+@pytest.mark.parametrize("name", ["gru", "lstm"])
+def test_the_gradient_through_time_is_the_one_of_torch(name, layers):
+    """Derived by hand; torch's own cells, step by step, are the reference."""
+    policy = make({"name": name, "size": 7, "layers": layers}, shared=True)
     ends = ends_of("random")
     first, _, _ = played(policy, ends)
     sequences = Timeline.of(ends, None, first).sequences()
