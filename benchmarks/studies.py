@@ -1,4 +1,4 @@
-"""The same tasks with and without something: memory, predictions; many seeds, one table each.
+"""The same tasks with and without something: memory, predictions, bonuses; a table each.
 
     python benchmarks/studies.py memory --jobs 2               train, and keep outcomes
     python benchmarks/studies.py predict --seeds 11 12 --tasks CartPole
@@ -92,7 +92,21 @@ PREDICT: Final = Study(
     },
     "steps",
 )
-STUDIES: Final = {"memory": MEMORY, "predict": PREDICT}
+_NO_BONUS: Final = "reward.signals=[]"
+EXPLORE: Final = Study(
+    "docs/howto/explore.md",
+    (
+        Task("MiniGrid-DoorKey-8x8", "MiniGrid-DoorKey-8x8-v0:ppo_count", 300_000),
+        Task("MiniGrid-MultiRoom-N4-S5", "MiniGrid-MultiRoom-N4-S5-v1:ppo_count", 500_000),
+    ),
+    {
+        "no bonus": (_NO_BONUS,),
+        "visit counts": (),
+        "rnd": (_NO_BONUS, "reward.intrinsic=[{name: rnd, weight: 0.1}]"),
+    },
+    "score",
+)
+STUDIES: Final = {"memory": MEMORY, "predict": PREDICT, "explore": EXPLORE}
 
 
 def main() -> None:
