@@ -146,7 +146,7 @@ def test_more_than_fits_is_not_unpacked(shelf, monkeypatch):
     changed(shelf.root / "one", lambda d: d.__setitem__("actions", np.zeros(10**7, np.int16)))
     assert (shelf.root / "one" / FILE).stat().st_size < 100_000, "it is packed well"
     monkeypatch.setattr(arrays, "_array", pytest.fail)
-    with pytest.raises(ValueError, match="have 20,0.* bytes, of 1,000,000 at the most"):
+    with pytest.raises(ValueError, match=r"have 20,0.* bytes, of 1,000,000 at the most"):
         arrays.read(shelf.root / "one" / FILE, {"actions": ("i", 1)}, 10**6)
 
 

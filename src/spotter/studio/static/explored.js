@@ -226,7 +226,7 @@ export default {
       if (isFirst) {
         this.up = map.is_upwards;
         this.lines = !map.is_grid;
-        this.first = { cells: this.cells, best: tree.score.at(found.best), ...found.about };
+        this.first = { ...found.about, cells: this.cells, best: tree.score.at(found.best) };
         const wanted = this.start >= 0 && this.start < this.cells;
         this.pickNode(wanted ? found.cells.node.at(this.start) : found.best);
         this.showRooms();
