@@ -61,6 +61,15 @@ def test_other_cells_lie_in_a_grid_by_discovery():
     assert maps.drawn(frames, "frames", ENV).values.shape == (len(frames), 0)
 
 
+def test_a_large_grid_is_wider():
+    widths = []
+    for count in (1000, 1001, 4000, 4001, 100_000):
+        found = maps.drawn([bytes(1)] * count, "ram:x=1", ENV)
+        widths.append(int(found.x.max()) + 1)
+        assert found.y.max() < 2.5 * widths[-1]
+    assert widths == [20, 40, 40, 80, 320]
+
+
 def test_names_of_nodes_outlast_their_numbers():
     settings = {"env": {"id": ENV}, "seed": 1, "cells": HOW, "steps": 100}
     whole = grown((0, [1, 2], 0), (1, [3], 0), (0, [4], 5))

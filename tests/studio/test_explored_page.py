@@ -145,7 +145,7 @@ def test_keys_move_over_the_map_and_along_the_tree(at, folder):
     page.keyboard.press("ArrowLeft")
     page.wait_for_function(f"document.querySelectorAll('.map-way li').length === {length - 1}")
     places.first.get_by_role("button").click()
-    page.get_by_role("heading", name="The way there: 1 places").wait_for()
+    page.get_by_role("heading", name="The way there: 1 place,").wait_for()
 
 
 def test_colours_and_ways_are_switched(at):

@@ -14,7 +14,7 @@ from spotter.explore import cells
 from spotter.explore.cells import Cell
 
 COLUMNS: Final = 20
-"""Of a grid."""
+"""Of a grid, up to a thousand cells."""
 _ROOMS: Final = ("level", "room", "screen")
 """Fields that tell rooms apart; cells that differ in other fields lie on top of each other."""
 
@@ -49,11 +49,19 @@ def drawn(found: Sequence[Cell], how: str, env_id: str) -> Map:
     is_grid = not {"x", "y"} <= set(fields)
     if is_grid:
         rooms, room = ("",), np.zeros(len(found), np.int32)
-        y, x = np.divmod(np.arange(len(found), dtype=np.int32), np.int32(COLUMNS))
+        y, x = np.divmod(np.arange(len(found), dtype=np.int32), np.int32(_columns(len(found))))
     else:
         x, y = (values[:, fields.index(name)] for name in ("x", "y"))
     is_upwards = not is_grid and cells.name_of(env_id) in cells.UPWARDS
     return Map(fields, values, rooms, room, x, y, is_grid, is_upwards)
+
+
+def _columns(count: int) -> int:
+    """Twice as many for four times the cells, so that a grid that grows rarely changes."""
+    columns = COLUMNS
+    while count > 2.5 * columns**2:
+        columns *= 2
+    return columns
 
 
 def _rooms(fields: Sequence[str], values: Ints) -> tuple[tuple[str, ...], Ints]:

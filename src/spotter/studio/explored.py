@@ -25,6 +25,7 @@ from spotter.studio.viewer import packed
 from spotter.types import UserError
 
 FILMS: Final = "films"
+_MOST_NODES: Final = 200_000
 _OPEN: Final = 2  # archives kept in memory
 _MOST_KEPT: Final = 48_000_000  # bytes of frames; one has some ten thousand
 _MOST_AT_ONCE: Final = 160  # frames of one way; of a longer one the last
@@ -169,6 +170,11 @@ def _played(about: dict[str, Any]) -> dict[str, Any]:
 
 def _opened(folder: Path, now: str) -> Opened:
     archive, about = load(folder)
+    if len(archive.nodes) > _MOST_NODES:
+        raise UserError(
+            f"exploration {folder.name} has {len(archive.nodes):,} places on its ways, and a page "
+            f"draws {_MOST_NODES:,} at the most"
+        )
     digests = tree.digests(archive, about["settings"])
     numbers = {digest: number for number, digest in enumerate(digests)}
     saved = (folder / "archive.npz").stat().st_mtime

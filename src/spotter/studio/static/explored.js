@@ -1,7 +1,7 @@
 /* An exploration: a map of its cells, the tree of ways, and what a way shows. Everything but frames
    comes in one JSON, which is fetched again when the archive was saved. */
 import { number, unpack } from "studio/episode.js";
-import { GRADIENT, drawMap, drawTree, nearestNode, placeAt, scale } from "studio/explored_draw.js";
+import { GRADIENT, drawMap, drawTree, nearestNode, placeAt, scale, sheetOf } from "studio/explored_draw.js";
 
 const LIVE_MS = 5000;
 const AGAIN_MS = 1500; // where others wait for frames, too
@@ -65,7 +65,7 @@ export default {
       </section>
     </div>
     <section v-if="node !== null" class="studio-card map-way">
-      <h3>The way there: {{ chain.length }} places, from the start of the game</h3>
+      <h3>The way there: {{ count(chain.length) }} {{ chain.length === 1 ? "place" : "places" }}, from the start of the game</h3>
       <ol ref="way" tabindex="0" aria-label="The way">
         <li v-for="(n, i) in chain" :key="ids[n]">
           <button @click="pickNode(n)" :aria-current="n === node ? 'true' : null" :title="placeOf(n)">
@@ -216,7 +216,10 @@ export default {
         for (const [name, value] of Object.entries(part)) if (value?.kind && value.data) part[name] = unpack(value);
       }
       const { tree, map } = found;
-      if (map.small) map.small.pixels = unpack(map.small.pixels);
+      if (map.small) {
+        map.small.pixels = unpack(map.small.pixels);
+        map.small.sheet = sheetOf(map.small, map.x.values, map.y.values);
+      }
       tree.count = tree.parent.values.length;
       tree.longest = tree.length.values.reduce((a, b) => Math.max(a, b), 0);
       tree.ends = 1 + Math.round(tree.row.values.reduce((a, b) => Math.max(a, b), 0));

@@ -64,7 +64,7 @@ export function drawMap(canvas, view, tiles, lines, way, picked, small) {
     const [left, top, size, tall] = place(view, width, tile.x, tile.y);
     pen.fillStyle = colour(tile.shade);
     pen.fillRect(left, top, Math.max(1, size - GAP), Math.max(1, tall - GAP));
-    if (small) drawSmall(pen, small, tile.cells[0], left, top, size - GAP, tall - GAP);
+    if (small) drawSmall(pen, small, tile, left, top, size - GAP, tall - GAP);
   }
   const stroke = (pairs, style, thick) => {
     pen.beginPath();
@@ -100,17 +100,28 @@ export function drawMap(canvas, view, tiles, lines, way, picked, small) {
   frame(picked, bright, 2.5);
 }
 
-/* A cell that is a small frame, above a bar of its colour. */
-function drawSmall(pen, small, cell, left, top, wide, tall) {
-  const image = new ImageData(small.width, small.height), count = small.width * small.height;
-  for (let i = 0; i < count; i++) {
-    const grey = small.pixels.at(cell, i);
-    image.data.set([grey, grey, grey, 255], 4 * i);
-  }
-  const stamp = new OffscreenCanvas(small.width, small.height);
-  stamp.getContext("2d").putImageData(image, 0, 0);
+/* A cell that is a small frame, above a bar of its colour. All are painted once, on one sheet. */
+function drawSmall(pen, small, tile, left, top, wide, tall) {
+  const { width, height } = small;
   pen.imageSmoothingEnabled = false;
-  pen.drawImage(stamp, left, top, wide, tall - Math.max(3, tall / 8));
+  const from = [tile.x * width, tile.y * height, width, height];
+  pen.drawImage(small.sheet, ...from, left, top, wide, tall - Math.max(3, tall / 8));
+}
+
+/* `x` and `y` of each cell in the grid. */
+export function sheetOf(small, x, y) {
+  const { width, height, pixels } = small;
+  const [across, down] = [x, y].map((values) => 1 + values.reduce((a, b) => Math.max(a, b), 0));
+  const sheet = new OffscreenCanvas(across * width, down * height), image = new ImageData(across * width, down * height);
+  for (let cell = 0; cell < x.length; cell++) {
+    for (let i = 0; i < width * height; i++) {
+      const row = y[cell] * height + Math.floor(i / width), column = x[cell] * width + (i % width);
+      const grey = pixels.at(cell, i);
+      image.data.set([grey, grey, grey, 255], 4 * (row * across * width + column));
+    }
+  }
+  sheet.getContext("2d").putImageData(image, 0, 0);
+  return sheet;
 }
 
 /* Where a node of the tree is drawn. */
