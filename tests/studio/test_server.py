@@ -17,7 +17,7 @@ def test_it_serves_the_runs_page(studio):
         assert b"Spotter Studio" in answer.read()
 
 
-@pytest.mark.parametrize("path", ["", "compare", "inspect", "play", "film", "run/none"])
+@pytest.mark.parametrize("path", ["", "compare", "inspect", "play", "film", "explored", "run/none"])
 def test_every_page_answers(studio, path):
     with urlopen(studio.url + path) as answer:
         assert answer.status == 200

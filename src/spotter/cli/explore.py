@@ -66,11 +66,12 @@ def run(
     there. Without --minutes, --frames or --score it runs until Ctrl-C, which saves.
     """
     from spotter.explore import cells as telling
+    from spotter.explore import shelf
     from spotter.explore.go import Exploration, Settings
 
     config = _game(env, settings or [])
     how = cells or telling.suited_to(config["id"])
-    folder = out or Path("explored") / f"{config['id'].replace('/', '_')}-{seed}"
+    folder = out or shelf.home() / f"{config['id'].replace('/', '_')}-{seed}"
     exploration = Exploration(folder, Settings(env=config, cells=how, seed=seed, steps=steps))
     stopped_by = _explore(exploration, Limits(minutes, frames, score))
     echo(_words(exploration.progress))
@@ -132,14 +133,8 @@ def _words(now: "Progress") -> str:
 
 
 def _film(exploration: "Exploration", path: Path) -> None:
-    import numpy as np
+    from spotter.explore import show
 
-    from spotter.config import EnvConfig
-    from spotter.video.replay import film
-
-    settings, archive = exploration.settings, exploration.archive
-    config = EnvConfig.chosen(settings.env).from_data(settings.env)
-    actions = [np.array(action) for action in archive.way(archive.best)]
-    assert isinstance(config, EnvConfig)
-    made = film(config, settings.seed, actions, path, title=f"{config.id}, explored")
+    archive = exploration.archive
+    made = show.film(vars(exploration.settings), archive.way(archive.best), path)
     echo(f"{made.path} ({made.seconds:.0f} s, score {number(made.score)})")

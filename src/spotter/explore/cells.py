@@ -20,10 +20,12 @@ KNOWN: Final = {
 }
 """By the name of the game; others are told apart by frames."""
 FRAMES: Final = "frames"
+UPWARDS: Final = frozenset({"MontezumaRevenge"})
+"""Games whose memory counts `y` from below; in others it grows downwards, as on a screen."""
 _RAM: Final = "ram:"
 _FIELD: Final = re.compile(r"(?P<name>[a-z_]\w*)=(?P<byte>\d{1,3})(?:/(?P<step>\d{1,3}))?")
 _BYTES: Final = 128
-_WIDTH, _HEIGHT, _LEVELS = 11, 8, 8
+WIDTH, HEIGHT, _LEVELS = 11, 8, 8
 
 Cell = bytes
 Look = Callable[[], Cell]
@@ -40,8 +42,12 @@ class Field:
 
 def suited_to(env_id: str) -> str:
     """How cells of a game are told apart, unless one says otherwise."""
-    name = env_id.rpartition("/")[2].partition("-")[0]
-    return KNOWN.get(name, FRAMES) if env_id.startswith("ALE/") else FRAMES
+    return KNOWN.get(name_of(env_id), FRAMES) if env_id.startswith("ALE/") else FRAMES
+
+
+def name_of(env_id: str) -> str:
+    """`ALE/Pitfall-v5` → `Pitfall`."""
+    return env_id.rpartition("/")[2].partition("-")[0]
 
 
 def make(how: str, env: Env) -> Look:
@@ -78,6 +84,11 @@ def parsed(how: str) -> list[Field]:
     return fields
 
 
+def width(how: str) -> int:
+    """Bytes of a cell."""
+    return WIDTH * HEIGHT if how == FRAMES else len(parsed(how))
+
+
 def named(how: str, cell: Cell) -> dict[str, int]:
     """A cell for people; empty where it is a small image."""
     if how == FRAMES:
@@ -90,8 +101,8 @@ def of_frame(frame: Any) -> Cell:
     grey = np.asarray(frame, np.float32)
     if grey.ndim == 3:
         grey = grey.mean(axis=2)
-    rows = np.array_split(np.arange(grey.shape[0]), _HEIGHT)
-    columns = np.array_split(np.arange(grey.shape[1]), _WIDTH)
+    rows = np.array_split(np.arange(grey.shape[0]), HEIGHT)
+    columns = np.array_split(np.arange(grey.shape[1]), WIDTH)
     by_row = np.stack([grey[part].mean(axis=0) for part in rows])
     small = np.stack([by_row[:, part].mean(axis=1) for part in columns], axis=1)
     found: Cell = (small * (_LEVELS / 256)).astype(np.uint8).tobytes()

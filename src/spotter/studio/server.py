@@ -21,14 +21,14 @@ from starlette.types import ASGIApp
 from spotter.launch.worker import Worker
 from spotter.rundir.identity import FOLDER_VARIABLE, home
 from spotter.studio.context import Context
-from spotter.studio.pages import compare, film, inspector, play
+from spotter.studio.pages import compare, explored, film, inspector, play
 from spotter.studio.pages import run as run_page
 from spotter.studio.pages import runs as runs_page
 from spotter.studio.security import Guard
 from spotter.system.request_guard import Door, listen
 from spotter.types import UserError
 
-PAGES: Final = (runs_page, run_page, compare, inspector, play, film)
+PAGES: Final = (runs_page, run_page, compare, inspector, play, film, explored)
 DEFAULT_PORT: Final = 7860
 # What a run brings along may come from a stranger: it may show itself, but run nothing and ask
 # for nothing, least of all in Studio's name.

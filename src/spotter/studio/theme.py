@@ -20,6 +20,7 @@ PAGES: Final = (
     ("Inspector", "/inspect"),
     ("Play", "/play"),
     ("Film", "/film"),
+    ("Explored", "/explored"),
 )
 ACCENT: Final = {False: "#0b6e99", True: "#58b6dd"}
 _COOKIE: Final = "spotter_dark"
@@ -173,7 +174,8 @@ async def confirm(text: str, yes: str, no: str = "Cancel") -> bool:
 
 def _is_here(target: str) -> bool:
     path = ui.context.client.request.url.path
-    return path == target or (target == "/" and path.startswith("/run/"))
+    below = "/run/" if target == "/" else f"{target}/"
+    return path == target or path.startswith(below)
 
 
 def _dark_switch(dark: ui.dark_mode) -> None:
