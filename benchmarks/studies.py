@@ -102,7 +102,6 @@ EXPLORE: Final = Study(
     {
         "no bonus": (_NO_BONUS,),
         "visit counts": (),
-        "rnd": (_NO_BONUS, "reward.intrinsic=[{name: rnd, weight: 0.1}]"),
     },
     "score",
 )
