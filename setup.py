@@ -33,7 +33,10 @@ setup(
         Extension(
             "spotter.engines._kernels",
             sources=[f"{FOLDER}/_kernels.c"],
-            depends=[f"{FOLDER}/_kernels{part}.h" for part in ("", "_losses", "_steps")],
+            depends=[
+                f"{FOLDER}/_kernels{part}.h"
+                for part in ("", "_losses", "_steps", "_recurrence", "_cores")
+            ],
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
             extra_compile_args=[
                 "-O3",

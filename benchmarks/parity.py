@@ -2,16 +2,18 @@
 
     python benchmarks/parity.py [--seeds 5] [--write docs/parity.md] [recipe …]
     python benchmarks/parity.py --change algo.overlap=true CartPole-v1:ppo
+    python benchmarks/parity.py --set policy.core=gru --first-seed 21 CartPole-v1:ppo
 
 Each recipe is trained with the reference (torch, one loop over Gymnasium) and with what Spotter
-picks by itself; or, with `--change`, as it is and with that setting. The two are compared by an
-exact permutation test on the mean env steps until the run ended and on the test score: a small p
-would say that they differ.
+picks by itself; or, with `--change`, as it is and with that setting. `--set` holds for both. They
+are compared by an exact permutation test on the mean env steps until the run ended and on the test
+score: a small p would say that they differ.
 """
 
 import argparse
 import itertools
 import platform
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -73,10 +75,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("recipes", nargs="*", default=RECIPES)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--change", metavar="KEY=VALUE", help="what to compare the recipe with")
+    parser.add_argument(
+        "--set", metavar="KEY=VALUE", action="append", default=[], help="for both sides"
+    )
     parser.add_argument("--write", type=Path, help="a Markdown file for the table")
     args = parser.parse_args()
+    both: dict[str, object] = dict(pair.split("=", 1) for pair in args.set)
     change: dict[str, object] = dict([args.change.split("=", 1)]) if args.change else {}
+    reference = {} if change else dict(REFERENCE)
     lines = [
         "| recipe | score, fast | score, reference | p | env steps, fast | reference | p | wall |",
         "|---|---|---|---|---|---|---|---|",
@@ -85,10 +93,12 @@ def main() -> None:
     for recipe in args.recipes:
         fast: list[Outcome] = []
         slow: list[Outcome] = []
-        for seed in range(1, args.seeds + 1):  # in turn, so that a busy minute hits both
-            fast.append(run(recipe, seed, change))
-            slow.append(run(recipe, seed, {} if change else dict(REFERENCE)))
-        lines.append(row(recipe, fast, slow))
+        for seed in range(args.first_seed, args.first_seed + args.seeds):
+            # in turn, so that a busy minute hits both
+            fast.append(run(recipe, seed, both | change))
+            slow.append(run(recipe, seed, both | reference))
+            print(f"seed {seed}: {fast[-1]}, reference {slow[-1]}", file=sys.stderr, flush=True)
+        lines.append(row(" ".join([recipe, *args.set]), fast, slow))
         print(lines[-1], flush=True)
     if args.write:
         args.write.write_text(

@@ -1,8 +1,9 @@
 """What every contestant's script shares: its command line, its stopwatch and its last line.
 
 A script makes a `Meter`, calls `tick` after each update and `finish` at the end; the last line of
-its output is one JSON object. The speed is Δsteps / Δwall after the warm-up, without evaluation;
-the time to score counts everything since the process was started.
+its output is one JSON object. The speed is Δsteps / Δwall after the warm-up, without evaluation
+(and Δsteps / ΔCPU, where one process does everything); the time to score counts everything since
+the process was started.
 """
 
 import argparse
@@ -44,9 +45,10 @@ class Meter:
         self.work = work
         self._packages = packages
         self._began = float(os.environ.get(STARTED, time.time()))
-        self._first: tuple[float, int] | None = None
-        self._last: tuple[float, int] | None = None
-        self._paused = 0.0
+        self._first: tuple[float, float, int] | None = None
+        """Wall time, CPU time of this process, env steps."""
+        self._last: tuple[float, float, int] | None = None
+        self._paused = self._paused_cpu = 0.0
         self._next_evaluation = _EVALUATE_EVERY
         self._start_s: float | None = None
         self._to_score: tuple[float, int] | None = None
@@ -55,12 +57,13 @@ class Meter:
         """An update is over, `env_steps` have been taken in all."""
         if env_steps <= 0:
             return
-        now = time.perf_counter() - self._paused
+        wall = time.perf_counter() - self._paused
+        now = wall, time.process_time() - self._paused_cpu, env_steps
         if self._start_s is None:
             self._start_s = time.time() - self._began
         if self._first is None and env_steps >= self.work.warm_up:
-            self._first = (now, env_steps)
-        self._last = (now, env_steps)
+            self._first = now
+        self._last = now
         if act and self._to_score is None and self.work.score is not None:
             self._evaluate(env_steps, act)
 
@@ -68,26 +71,29 @@ class Meter:
         if env_steps < self._next_evaluation:
             return
         self._next_evaluation = (env_steps // _EVALUATE_EVERY + 1) * _EVALUATE_EVERY
-        began = time.perf_counter()
+        began, began_cpu = time.perf_counter(), time.process_time()
         assert self.work.score is not None
         if play(self.work.env, act) >= self.work.score:
             self.scored(env_steps)
         self._paused += time.perf_counter() - began
+        self._paused_cpu += time.process_time() - began_cpu
 
     def scored(self, env_steps: int) -> None:
         """The score has been reached, now."""
         self._to_score = (time.time() - self._began, env_steps)
 
     def finish(self, **extra: Any) -> None:
-        """Print the result."""
-        if self._first is None or self._last is None or self._last[1] <= self._first[1]:
+        """Print the result; `extra` replaces what is not true of several processes."""
+        if self._first is None or self._last is None or self._last[2] <= self._first[2]:
             sys.exit("no update after the warm-up")
-        seconds, env_steps = self._last[0] - self._first[0], self._last[1] - self._first[1]
+        pairs = zip(self._last, self._first, strict=True)
+        seconds, cpu_seconds, env_steps = (last - first for last, first in pairs)
         reached = self._to_score or (None, None)
         result = {
             "work": self.work.name,
             "env_steps": env_steps,
             "seconds": seconds,
+            "cpu_seconds": cpu_seconds,
             "steps_per_s": env_steps / seconds,
             "start_s": self._start_s,
             "to_score_s": reached[0],

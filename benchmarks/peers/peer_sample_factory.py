@@ -115,7 +115,7 @@ def main() -> None:
         runner.register_observer(Ticker(meter))
         if runner.init() != ExperimentStatus.SUCCESS or runner.run() != ExperimentStatus.SUCCESS:
             sys.exit("Sample Factory did not finish")
-    meter.finish(peak_mb=None)  # spread over several processes
+    meter.finish(peak_mb=None, cpu_seconds=None)  # spread over several processes
 
 
 if __name__ == "__main__":

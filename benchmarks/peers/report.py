@@ -3,7 +3,7 @@
 import json
 import platform
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
@@ -15,9 +15,11 @@ from works import WORKS, Work
 from spotter.system.machine import cores
 
 _TITLES = {contestant.name: contestant.title for contestant in CONTESTANTS}
+ENOUGH = 0.7
+"""Share of a core below which wall time says more about other processes than about this one."""
 _HEAD = (
-    "| | steps/s, median | min – max | × SB3 | × best peer | start-up s | s to score | peak MB |\n"
-    "|---|---|---|---|---|---|---|---|"
+    "| | steps/s, median | min – max | × SB3 | × best peer | start-up s | s to score | peak MB "
+    "| steps/CPU s | × SB3 |\n|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -35,15 +37,32 @@ class Run:
         value = self.result["steps_per_s"]
         return None if value is None else float(value)
 
+    def cpu_speed(self) -> float | None:
+        """Steps per CPU second, which others on the machine hardly change."""
+        seconds = self.result.get("cpu_seconds")
+        return None if not seconds else float(self.result["env_steps"]) / float(seconds)
 
-def speeds(runs: Sequence[Run], work: str) -> dict[str, dict[int, float]]:
+
+def speeds(
+    runs: Sequence[Run], work: str, of: Callable[[Run], float | None] = Run.speed
+) -> dict[str, dict[int, float]]:
     """Steps per second by contestant and round."""
     found: dict[str, dict[int, float]] = {}
     for run in runs:
-        speed = run.speed()
+        speed = of(run)
         if run.work == work and speed is not None:
             found.setdefault(run.contestant, {})[run.round] = speed
     return found
+
+
+def least_share(runs: Sequence[Run], work: str) -> float:
+    """Of a core's time that any process got which computes alone, in one thread."""
+    shares = [
+        float(run.result["cpu_seconds"]) / float(run.result["seconds"])
+        for run in runs
+        if run.work == work and WORKS[work].threads == 1 and run.result.get("cpu_seconds")
+    ]
+    return min(shares, default=1.0)
 
 
 def ratio(one: Mapping[int, float], other: Mapping[int, float]) -> float | None:
@@ -61,11 +80,14 @@ def best_peer(found: Mapping[str, Mapping[int, float]]) -> str | None:
 
 def table(runs: Sequence[Run], work: str) -> str:
     found, rows = speeds(runs, work), [_HEAD]
+    by_cpu = speeds(runs, work, Run.cpu_speed)
+    if least_share(runs, work) < ENOUGH:
+        found = {}
     best = best_peer(found)
     for name in _TITLES:
         results = [run.result for run in runs if run.work == work and run.contestant == name]
         if results:
-            rows.append(_row(name, results, found, best))
+            rows.append(_row(name, results, found, best, by_cpu))
     return "\n".join(rows)
 
 
@@ -74,21 +96,27 @@ def _row(
     results: Sequence[Mapping[str, Any]],
     found: Mapping[str, Mapping[int, float]],
     best: str | None,
+    by_cpu: Mapping[str, Mapping[int, float]],
 ) -> str:
-    rounds = found.get(name, {})
-    speed = f"{statistics.median(rounds.values()):,.0f}" if rounds else ""
+    rounds, cpu_rounds = found.get(name, {}), by_cpu.get(name, {})
     spread = f"{min(rounds.values()):,.0f} – {max(rounds.values()):,.0f}" if rounds else ""
     cells = [
         _TITLES[name],
-        speed,
+        _median(rounds),
         spread,
         _times(ratio(rounds, found.get(REFERENCE, {}))),
         _times(ratio(rounds, found.get(best, {})) if best else None),
         _middle(results, "start_s"),
         _to_score(results),
         _middle(results, "peak_mb", digits=0),
+        _median(cpu_rounds),
+        _times(ratio(cpu_rounds, by_cpu.get(REFERENCE, {}))),
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def _median(rounds: Mapping[int, float]) -> str:
+    return f"{statistics.median(rounds.values()):,.0f}" if rounds else ""
 
 
 def _times(value: float | None) -> str:
@@ -144,6 +172,12 @@ def section(runs: Sequence[Run], skipped: Mapping[str, str], work: Work, command
         f"`{command}`",
         table(runs, work.name),
     ]
+    share = least_share(runs, work.name)
+    if share < ENOUGH:
+        parts.append(
+            "The machine was busy, so speeds by wall time are left out: a process got as little as "
+            f"{share:.0%} of a core."
+        )
     if notes:
         parts.append("Not quite the same:\n\n" + "\n".join(notes))
     if left_out:

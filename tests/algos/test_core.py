@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from spotter.engines import functional
+from spotter.engines import functional, objectives
 from spotter.envs.grade import Grade
 from spotter.testing.scripted import FAULTY_ID, ID
 from spotter.training import summary
@@ -29,6 +29,7 @@ ENVS = {
 
 
 GRADE = Grade("exact", "")
+ENGINES = {"numpy": objectives, "torch": functional}
 
 
 def training(make_config, env, algo="ppo", core="gru", **policy):
@@ -45,11 +46,12 @@ def differences(one):
     return rollout, batch, said
 
 
+@pytest.mark.parametrize("engine", ["auto", "torch"])
 @pytest.mark.parametrize("algo", ALGOS)
 @pytest.mark.parametrize("env", ENVS)
-def test_what_is_learnt_from_is_what_was_acted(make_config, env, algo):
+def test_what_is_learnt_from_is_what_was_acted(make_config, env, algo, engine):
     """Wherever episodes end and envs fail, and after the weights have changed."""
-    with training(make_config, env, algo) as one:
+    with training(make_config, env, algo, engine=engine) as one:
         for _ in range(3):
             one.step()
             rollout, batch, said = differences(one)
@@ -59,29 +61,33 @@ def test_what_is_learnt_from_is_what_was_acted(make_config, env, algo):
         assert rollout.lost and len(batch) < rollout.steps * rollout.count
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("core", CORES, ids=str)
 @pytest.mark.parametrize("shared", [False, True])
-def test_the_first_epoch_of_ppo_has_ratio_one(make_config, monkeypatch, core, shared):
+def test_the_first_epoch_of_ppo_has_ratio_one(make_config, monkeypatch, core, shared, engine):
     """Weights stay as they are without a learning rate, so every minibatch must say 1."""
-    seen = []
-    original = functional.policy_shift
+    seen, maths = [], ENGINES[engine]
+    original = maths.policy_shift
     monkeypatch.setattr(
-        functional, "policy_shift", lambda x, *rest: seen.append(x) or original(x, *rest)
+        maths, "policy_shift", lambda x, *rest: seen.append(x) or original(x, *rest)
     )
     env = dict(ENVS["ends of all kinds"])
     algo = {**ALGOS["ppo"], "lr": 0.0, "minibatch": 12}
-    policy = {"core": core, "shared": shared, "normalize_obs": "running", "policy_gain": 1.0}
+    policy = {"core": core, "shared": shared, "normalize_obs": "running", "policy_gain": 1.0,
+              "engine": engine}  # fmt: skip
     with Training(make_config(env["id"], algo, env=env, policy=policy)) as one:
         for _ in range(3):
             one.step()
     assert len(seen) == 3 * 3 * 4
-    assert max(float(x.abs().max()) for x in seen) < 1e-5
+    assert max(float(abs(x).max()) for x in seen) < 1e-5
 
 
-def test_a_truncated_episode_is_valued_with_its_own_state(make_config):
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("core", CORES, ids=str)
+def test_a_truncated_episode_is_valued_with_its_own_state(make_config, core, engine):
     """By hand: the env's steps since its episode began, then its last observation."""
-    env = {"id": "Pendulum-v1", "time_limit": 5}
-    config = make_config("Pendulum-v1", ALGOS["ppo"], env=env, policy={"core": "gru"})
+    env, policy = {"id": "Pendulum-v1", "time_limit": 5}, {"core": core, "engine": engine}
+    config = make_config("Pendulum-v1", ALGOS["ppo"], env=env, policy=policy)
     with Training(config) as one:
         finals = []
         collector = one.source.worker.collector
@@ -102,7 +108,7 @@ def test_a_truncated_episode_is_valued_with_its_own_state(make_config):
             forgotten = policy.value(seen, policy.initial_state(1))
             assert abs(float(expected - forgotten)) > 1e-4
         bootstrap = policy.value({"obs": torch.from_numpy(last["obs"])}, state)
-        assert torch.equal(rollout.next_value[-1], bootstrap)
+        torch.testing.assert_close(rollout.next_value[-1], bootstrap, rtol=1e-5, atol=1e-6)
         assert all(bool(part.any()) for part in state), "the last episodes have begun before"
 
 
@@ -136,10 +142,10 @@ def test_minibatches_that_cut_sequences_are_refused(make_config, minibatch, near
         make_config("CartPole-v1", algo, policy={"core": "gru"})
 
 
-def test_the_numpy_engine_is_refused_and_auto_says_why(make_config):
-    with pytest.raises(UserError, match="cannot have `engine: numpy` with a core"):
-        make_config("CartPole-v1", policy={"core": "gru", "engine": "numpy"})
-    with training(make_config, "box") as one:
+@pytest.mark.parametrize("engine", ["auto", "numpy", "torch"])
+def test_the_header_says_what_computes_it(make_config, engine):
+    with training(make_config, "box", engine=engine) as one:
         header = summary.blocks(one, None, None, GRADE)["Training"]
-    assert header["engine"] == "torch (it has a memory)"
+    expected = "torch (as configured)" if engine == "torch" else "numpy (small, so gradients"
+    assert header["engine"].startswith(expected)
     assert header["policy"].endswith("parameters on cpu, core gru [64]")

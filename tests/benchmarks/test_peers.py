@@ -36,6 +36,21 @@ def test_a_ratio_is_taken_within_rounds():
     assert ratio({0: 900}, {1: 300}) is None
 
 
+def test_cpu_time_is_shown_where_one_process_does_everything():
+    from report import Run, table
+
+    def run(name, cpu):
+        result = {"work": "W9", "steps_per_s": 50, "to_score_s": None, "env_steps": 600}
+        return Run("W9", name, 0, 1, {**result, "seconds": 7, "cpu_seconds": cpu})
+
+    rows = table([run("spotter", 5), run("sb3", 6), run("tianshou", None)], "W9").splitlines()
+    assert rows[2].startswith("| Spotter | 50 |") and rows[2].endswith("| 120 | 1.20 |")
+    assert rows[-1].endswith("|  |  |")
+    busy = table([run("spotter", 2), run("sb3", 6)], "W9").splitlines()
+    assert busy[2].startswith("| Spotter |  |  |  |"), "wall time says nothing then"
+    assert busy[2].endswith("| 300 | 3.00 |")
+
+
 def test_the_best_peer_is_the_fastest_other_one():
     from report import best_peer, speeds, table
 
@@ -83,6 +98,7 @@ def test_p38_the_meter_leaves_warm_up_and_evaluation_out(monkeypatch, capsys):
 
     clock = [0.0]
     monkeypatch.setattr(meter.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(meter.time, "process_time", lambda: clock[0] / 2)
     monkeypatch.setattr(meter.time, "time", lambda: 100 + clock[0])
     monkeypatch.setenv(meter.STARTED, "95")
 
@@ -98,6 +114,7 @@ def test_p38_the_meter_leaves_warm_up_and_evaluation_out(monkeypatch, capsys):
     watch.finish()
     result = json.loads(capsys.readouterr().out)
     assert result["steps_per_s"] == 1_000
+    assert result["cpu_seconds"] == result["seconds"] / 2 == 1
     assert result["start_s"] == 35
     assert (result["to_score_s"], result["to_score_env_steps"]) == (85, 5_120)
 

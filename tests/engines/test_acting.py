@@ -95,7 +95,7 @@ def test_an_action_from_elsewhere_is_explained_without_a_random_number():
     assert torch.equal(actor.generator.get_state(), before)
 
 
-def test_a_memory_is_carried_by_torch():
+def test_another_memory_is_carried_by_torch():
     actor = make(Counting(VECTOR, PolicyConfig()), 0)
     assert isinstance(actor, TorchActor)
     obs, state = {"obs": np.zeros((2, 3), np.float32)}, actor.policy.initial_state(2)

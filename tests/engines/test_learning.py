@@ -108,3 +108,27 @@ def test_a2c_agrees_after_a_hundred_steps(env):
 def test_reinforce_agrees(baseline, returns):
     algo = {"name": "reinforce", "baseline": baseline, "returns": returns, "lr": 1e-3}
     assert_same(both("CartPole-v1", algo, updates=5), 5e-5)
+
+
+MEMORIES = {
+    "gru": {"core": "gru"},
+    "lstm": {"core": {"name": "lstm", "size": 16, "layers": 2}, "normalize_obs": "running"},
+    "shared": {"core": {"name": "lstm", "size": 16}, "shared": True, "normalize_values": True},
+}
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+@pytest.mark.parametrize("algo", ["ppo", "a2c", "reinforce"])
+def test_policies_with_a_memory_agree(algo, memory):
+    settings = {
+        "ppo": {**PPO, "entropy": 0.01},
+        "a2c": {"name": "a2c", "steps": 16, "lr": 1e-3},
+        "reinforce": {"name": "reinforce", "baseline": "value", "lr": 1e-3},
+    }[algo]
+    found = both("CartPole-v1", settings, updates=4, policy=MEMORIES[memory])
+    assert_same(found, 5e-5)
+    (_, _, theirs), (_, _, ours) = found
+    assert theirs.state
+    torch.testing.assert_close(ours.state, theirs.state, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(ours.value, theirs.value, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(ours.log_prob, theirs.log_prob, rtol=1e-3, atol=1e-3)

@@ -8,21 +8,22 @@ pytestmark = pytest.mark.learning
 PPO = {"name": "ppo", "lr": 5e-3, "steps": 25, "minibatch": 0.25, "gamma": 0.95, "entropy": 0.01}
 
 
-def score(make_config, core, kind="discrete", algo=None, steps=40_000):
+def score(make_config, core, kind="discrete", algo=None, steps=40_000, engine="auto"):
     config = make_config(
         "tests.learning.recall:Recall-v0",
         algo or PPO,
         env={"kwargs": {"kind": kind}, "threshold": 0.97, "count": 16},
-        policy={"core": core, "hidden": [32], "log_std": -0.5},
+        policy={"core": core, "hidden": [32], "log_std": -0.5, "engine": engine},
         eval={"every_steps": 4000, "episodes": 200},
         budget={"env_steps": steps},
     )
     return train(config).score
 
 
+@pytest.mark.parametrize("engine", ["numpy", "torch"])
 @pytest.mark.parametrize("core", ["gru", "lstm"])
-def test_what_was_shown_is_remembered(make_config, core):
-    assert score(make_config, {"name": core, "size": 16}) >= 0.95
+def test_what_was_shown_is_remembered(make_config, core, engine):
+    assert score(make_config, {"name": core, "size": 16}, engine=engine) >= 0.95
 
 
 @pytest.mark.parametrize("kind", ["mask", "box"])

@@ -239,7 +239,7 @@ class Collector:
         return acted.host_action(), copied
 
     def _act_numpy(self, rollout: Rollout, t: int, buffers: Buffers) -> tuple[Array, float]:
-        """`_act` without torch; what the policy says about it all is written by `_close`."""
+        """`_act` without torch; without a memory, `_close` writes what the policy says of it."""
         arrays = self._written
         assert self._numpy_actor is not None
         for path, leaf in arrays.leaves.items():
@@ -247,9 +247,12 @@ class Collector:
         if arrays.mask is not None:
             arrays.mask[t] = buffers.mask
         copied = perf_counter()
-        action = self._numpy_actor.act(buffers.obs, buffers.mask).action
-        arrays.action[t] = action
-        return action, copied
+        state = self._recall(slice(0, self.vector.count), buffers)
+        acted = self._numpy_actor.act(buffers.obs, buffers.mask, state)
+        arrays.action[t], self._state = acted.action, acted.state
+        if acted.state:
+            arrays.log_prob[t], arrays.value[t] = acted.log_prob, acted.value
+        return acted.action, copied
 
     def _recall(self, rows: slice, buffers: Buffers) -> PolicyState:
         """What the policy remembers of some envs: nothing where an episode has just ended."""

@@ -147,12 +147,3 @@ class PolicyConfig(Settings):
                 "gradients only torch computes; use torch or auto"
             )
         return self
-
-    @model_validator(mode="after")
-    def _engine_carries_core(self) -> Self:
-        if self.core is not None and self.engine == "numpy":
-            raise ValueError(
-                "cannot have `engine: numpy` with a core, which only torch computes; "
-                "use torch or auto"
-            )
-        return self

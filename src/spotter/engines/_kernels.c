@@ -24,7 +24,7 @@
 #define UNROLL _Pragma("GCC unroll 8")
 #endif
 
-enum { ROWS = 6, DEPTH = 128, NARROW = 4, MOST_BUFFERS = 8 };
+enum { ROWS = 6, DEPTH = 128, NARROW = 4, MOST_BUFFERS = 11 };
 /* Multiplications from which on other threads may run meanwhile; handing over the interpreter
    for less costs more than it gives. */
 static const double LONG_WORK = 4e6;
@@ -42,6 +42,16 @@ typedef struct {
     float rate, to_mean, keep_square, to_square, spread, eps, decay;
 } AdamRates;
 
+/* What a GRU or LSTM is computed from and what it leaves, as policy/recurrence.py names it. */
+typedef struct {
+    Matrix gates, weight, hidden, cell, before, held, kept, shown, recalled, output;
+    Matrix of_output, of_gates, of_a;
+    const float *bias;
+    const int64_t *sizes;
+    ptrdiff_t steps, most; /* sequences of the first step */
+    float *scratch;
+} Cells;
+
 typedef struct {
     const char *name;
     void (*forward)(Matrix, Matrix, const float *, Matrix, Activation);
@@ -50,9 +60,15 @@ typedef struct {
     void (*scale)(float *, ptrdiff_t, float);
     void (*adam)(float *, const float *, float *, float *, ptrdiff_t, AdamRates);
     void (*rmsprop)(float *, const float *, float *, ptrdiff_t, float, float, float, float);
+    void (*lstm)(Cells);
+    void (*lstm_slopes)(Cells);
+    void (*gru)(Cells);
+    void (*gru_slopes)(Cells);
 } Arithmetic;
 
 static ptrdiff_t least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
+
+static float *row(Matrix m, ptrdiff_t i) { return m.at + i * m.down; }
 
 static Matrix transposed(Matrix m)
 {
@@ -289,6 +305,7 @@ static PyObject *backward(PyObject *self, PyObject *const *args, Py_ssize_t coun
 
 #include "_kernels_losses.h"
 #include "_kernels_steps.h"
+#include "_kernels_cores.h"
 
 /* ---- the module ---- */
 
@@ -333,6 +350,10 @@ static PyMethodDef methods[] = {
     FAST(surrogate),
     FAST(shift),
     FAST(value_loss),
+    FAST(lstm),
+    FAST(lstm_slopes),
+    FAST(gru),
+    FAST(gru_slopes),
     {"instruction_sets", instruction_sets, METH_NOARGS, NULL},
     {"use", use, METH_O, NULL},
     {NULL, NULL, 0, NULL},

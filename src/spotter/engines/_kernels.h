@@ -265,7 +265,9 @@ static TARGET void SET(rmsprop)(float *restrict flat, const float *restrict grad
     }
 }
 
+#include "_kernels_recurrence.h"
+
 static const Arithmetic SET(arithmetic) = {
-    SET_NAME,        SET(forward), SET(backward), SET(squares), SET(scale), SET(adam),
-    SET(rmsprop),
+    SET_NAME,     SET(forward), SET(backward),    SET(squares), SET(scale),      SET(adam),
+    SET(rmsprop), SET(lstm),    SET(lstm_slopes), SET(gru),     SET(gru_slopes),
 };

@@ -67,6 +67,8 @@ class NumpyActor:
             if not self._noise:
                 self._noise = network.draw(1, len(x), self.generator)
             noise = self._noise.pop()
+        if network.memory is not None:
+            return network.step(x, mask, noise, state)
         return Acted(network.choose(x, mask, noise), None, None)
 
     def prepare(self, steps: int, count: int) -> None:
@@ -76,10 +78,12 @@ class NumpyActor:
         self._noise = self._network.draw(steps, count, self.generator)[::-1] if steps else []
 
     def value(self, obs: Obs, state: PolicyState) -> Array:
-        return self._network.value(self._network.inputs(obs))
+        return self._network.value(self._network.inputs(obs), state)
 
     def complete(self, rollout: Rollout[Arrays]) -> None:
         """Log-probabilities and values of every step, computed for many at once."""
+        if self._network.memory is not None:
+            return  # `act` has written them
         everything = rollout.flatten(rollout.value, rollout.value, whole=True)
         log_prob, value = rollout.log_prob.reshape(-1), rollout.value.reshape(-1)
         for start in range(0, len(everything), _AT_ONCE):

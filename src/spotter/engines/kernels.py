@@ -24,6 +24,10 @@ NAMES: Final = (
     "surrogate",
     "shift",
     "value_loss",
+    "lstm",
+    "lstm_slopes",
+    "gru",
+    "gru_slopes",
 )
 
 forward = plain.forward
@@ -34,6 +38,10 @@ rmsprop = plain.rmsprop
 categorical = plain.categorical
 categorical_slope = plain.categorical_slope
 standardize = plain.standardize
+lstm = plain.lstm
+lstm_slopes = plain.lstm_slopes
+gru = plain.gru
+gru_slopes = plain.gru_slopes
 surrogate: Callable[[Floats, Floats, Floats, float], float] | None = None
 shift: Callable[[Floats, Floats, float], tuple[float, float, float]] | None = None
 value_loss: Callable[[Floats, Floats, Floats, Floats, float, float], float] | None = None

@@ -93,7 +93,7 @@ ACTIVATIONS: Final[dict[type[nn.Module], Activation]] = {
 }
 _KINDS: Final = {nn.Tanh: kernels.TANH, nn.ReLU: kernels.RELU}
 """Activations that the kernels compute along with the matrix product."""
-_BLAS_FROM: Final = 1 << 17  # weights; from here on its blocking for the cache helps
+BLAS_FROM: Final = 1 << 17  # weights; from here on its blocking for the cache helps
 
 
 class Norm:
@@ -135,7 +135,7 @@ class Layer:
         self.norm = Norm(norm) if norm is not None else None
         self._activation = ACTIVATIONS[type(activation)]
         self._kind = kernels.LINEAR if norm else _KINDS.get(type(activation), kernels.LINEAR)
-        self._by = plain if self.weight.size >= _BLAS_FROM else kernels
+        self._by = plain if self.weight.size >= BLAS_FROM else kernels
         self.gradients: dict[str, Floats] = {}
         width = linear.out_features
         self._out, self._pre = Scratch(width), Scratch(width)

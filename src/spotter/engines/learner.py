@@ -138,7 +138,8 @@ class NumpyLearner(Learner[Arrays]):
         return batch.select(indices.numpy())
 
     def evaluate(self, batch: Batch[Arrays]) -> Evaluated[Arrays]:
-        return self._network.evaluate(batch.obs["x"], batch.action, batch.mask)
+        x, recalled = batch.obs["x"], batch.recalled()
+        return self._network.evaluate(x, batch.action, batch.mask, recalled)
 
     def step(self, slopes: Slopes[Arrays], progress: Progress) -> float:
         log_prob, entropy, raw_value = slopes

@@ -15,14 +15,16 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from spotter.engines import heads, kernels
+from spotter.engines import heads, kernels, recurrent
 from spotter.engines.blas import single_thread
 from spotter.engines.layers import ACTIVATIONS, Joined, Tower, view
 from spotter.engines.losses import Evaluated
 from spotter.engines.plain import Floats, shared_scratch
+from spotter.policy.actor import Acted, PolicyState
 from spotter.policy.actor_critic import Policy
 from spotter.policy.body import Body
 from spotter.policy.encoding import Binary, OneHot
+from spotter.policy.memory import Recalled, Sequences, unknown_past
 from spotter.policy.normalizers import BoundsNorm, RunningNorm
 from spotter.types import Array, Leaf, UserError
 
@@ -34,8 +36,8 @@ _MOST_WEIGHTS: Final = 2_000_000  # beyond that matrix products dominate, and to
 def reason_against(policy: Policy) -> str:
     """Why a policy cannot be computed here, as a clause; empty if it can."""
     leaves = policy.spaces.observation.values()
-    if policy.initial_state(1):
-        return "it has a memory"
+    if policy.initial_state(1) and not (policy.memory and recurrent.can_compute(policy.memory)):
+        return "its memory is neither gru nor lstm"
     if any(leaf.kind == "image" for leaf in leaves):
         return "it sees images"
     if any(parameter.device.type != "cpu" for parameter in policy.parameters()):
@@ -91,6 +93,7 @@ class Network:
         """Normalised observations, one row per sample: what the other methods call x."""
         self.actor = _tower(policy.actor)
         self.critic = self.actor if policy.shared else _tower(policy.critic)
+        self.memory = None if policy.memory is None else recurrent.Memory(policy.memory)
         head = policy.policy_head
         log_std = view(head.log_std) if policy.spaces.action.kind == "box" else None
         self.distribution = heads.make(policy.spaces.action, log_std, policy.config.squash)
@@ -98,6 +101,8 @@ class Network:
         self._value_head = _Head(policy.value_head, "critic")
         self._latest: Array | None = None
         """What `evaluate` saw last."""
+        self._order: npt.NDArray[np.int64] | None = None
+        """Where the rows of sequences came from, in the order they were computed in."""
 
     def bind(self, gradient: Callable[[Tensor], Tensor]) -> None:
         """Say where the gradient of each parameter shall go."""
@@ -111,6 +116,8 @@ class Network:
                     module = layer.norm.module
                     layer.norm.gradients["weight"] = view(gradient(module.weight))
                     layer.norm.gradients["bias"] = view(gradient(module.bias))
+        if self.memory is not None:
+            self.memory.bind(gradient)
         for head in (self._policy_head, self._value_head):
             head.of_weight = view(gradient(head.linear.weight))
             head.of_bias = view(gradient(head.linear.bias))
@@ -139,35 +146,97 @@ class Network:
         """
         return self.distribution.choose(self._out(self.actor.forward(x), mask), noise)
 
-    def value(self, x: npt.NDArray[Any]) -> Floats:
-        return self.restored(self._raw_value(self.critic.forward(x)))
+    def step(
+        self,
+        x: npt.NDArray[Any],
+        mask: npt.NDArray[np.bool_] | None,
+        noise: heads.Noise | None,
+        state: PolicyState,
+    ) -> Acted[Array]:
+        """`choose` with a memory, and all else that is known then: it costs little more."""
+        assert self.memory is not None
+        of_actor, of_critic = self.memory.parts(state)
+        features, after = self.memory.actor.step(self.actor.forward(x), of_actor)
+        out = self._out(features, mask)
+        action = self.distribution.choose(out, noise)
+        log_prob, _ = self.distribution.evaluate(out, action)
+        if self.memory.critic is not None:
+            features, own = self.memory.critic.step(self.critic.forward(x), of_critic)
+            after = [*after, *own]
+        value = self.restored(self._raw_value(features))
+        return Acted(action, log_prob, value, tuple(map(torch.from_numpy, after)))
+
+    def value(self, x: npt.NDArray[Any], state: PolicyState = ()) -> Floats:
+        features = self.critic.forward(x)
+        if self.memory is not None:
+            of_actor, of_critic = self.memory.parts(state)
+            if self.memory.critic is None:
+                features, _ = self.memory.actor.step(features, of_actor)
+            else:
+                features, _ = self.memory.critic.step(features, of_critic)
+        return self.restored(self._raw_value(features))
 
     def evaluate(
         self,
         x: npt.NDArray[Any],
         action: Array,
         mask: npt.NDArray[np.bool_] | None,
+        recalled: Recalled = (),
     ) -> Evaluated[Floats]:
-        self._latest = x
-        features = self._features = self.actor.forward(x)
-        log_prob, entropy = self.distribution.evaluate(self._out(features, mask), action)
-        raw_value = self._raw_value(features if self.policy.shared else self.critic.forward(x))
-        return Evaluated(log_prob, entropy, raw_value)
+        self._latest, self._order = x, None
+        if not isinstance(recalled, Sequences):
+            if self.memory is not None:
+                raise unknown_past()
+            actor = self.actor.forward(x)
+            critic = actor if self.policy.shared else self.critic.forward(x)
+            return self._said(actor, critic, action, mask)
+        order = self._order = recalled.order.numpy()
+        actor, critic = self._remembered(x[order], recalled)
+        said = self._said(actor, critic, action[order], None if mask is None else mask[order])
+        return Evaluated(*(self._put_back(part) for part in said))
+
+    def _said(
+        self, actor: Floats, critic: Floats, action: Array, mask: npt.NDArray[np.bool_] | None
+    ) -> Evaluated[Floats]:
+        log_prob, entropy = self.distribution.evaluate(self._out(actor, mask), action)
+        return Evaluated(log_prob, entropy, self._raw_value(critic))
+
+    def _remembered(self, x: npt.NDArray[Any], sequences: Sequences) -> tuple[Floats, Floats]:
+        """Features of rows in the order of `sequences`, for the two heads."""
+        assert self.memory is not None
+        of_actor, of_critic = self.memory.parts(sequences.state)
+        sizes = np.asarray(sequences.sizes, np.int64)
+        actor = self.memory.actor.run(self.actor.forward(x), sizes, of_actor)
+        if self.memory.critic is None:
+            return actor, actor
+        return actor, self.memory.critic.run(self.critic.forward(x), sizes, of_critic)
+
+    def _put_back(self, computed: Floats) -> Floats:
+        """From the order of sequences to that of the batch."""
+        found = np.empty_like(computed)
+        found[self._order] = computed
+        return found
 
     def backward(self, of_log_prob: Floats, of_entropy: float, of_raw_value: Floats) -> None:
         """Derivatives of a loss by what `evaluate` returned (entropy: of each row), to gradients.
 
         They go where `bind` said.
         """
+        if self._order is not None:
+            of_log_prob, of_raw_value = of_log_prob[self._order], of_raw_value[self._order]
         d_out = self.distribution.slope(of_log_prob, of_entropy)
         d_actor = self._policy_head.backward(d_out.T)
         d_critic = self._value_head.backward(of_raw_value[:, None])
         if self.policy.shared:
             d_actor += d_critic
-            self.actor.backward(d_actor)
-        else:
-            self.actor.backward(d_actor)
-            self.critic.backward(d_critic)
+        if self.memory is not None:
+            d_actor = self.memory.actor.backward(d_actor)
+        self.actor.backward(d_actor)
+        if self.policy.shared:
+            return
+        if self.memory is not None and self.memory.critic is not None:
+            d_critic = self.memory.critic.backward(d_critic)
+        self.critic.backward(d_critic)
 
     def restored(self, raw_value: Floats) -> Floats:
         """From the critic's units to those of returns; the identity without PopArt."""

@@ -2,7 +2,7 @@
 
 Arrays are float32 unless said otherwise; results go to the arrays named for them. Activations are
 numbered, `LINEAR` standing for none. `_kernels.c` has the same functions with the same arguments;
-its losses have their reference in `losses.py`.
+its losses have their reference in `losses.py`, and cores in `policy/recurrence.py`.
 """
 
 import math
@@ -12,6 +12,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from spotter.policy.recurrence import gru as gru
+from spotter.policy.recurrence import gru_slopes as gru_slopes
+from spotter.policy.recurrence import lstm as lstm
+from spotter.policy.recurrence import lstm_slopes as lstm_slopes
 from spotter.types import Array
 
 Floats = npt.NDArray[np.float32]

@@ -6,6 +6,7 @@ where an episode begins. A policy without memory has an empty state. Who acts is
 
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 from typing_extensions import TypeVar
@@ -26,9 +27,9 @@ class Acted(NamedTuple, Generic[A_co]):
     """Actions for N rows, and what the policy says about them."""
 
     action: A_co
-    log_prob: Tensor | None
-    """None where NumPy acts, as is `value`: a whole rollout's are computed at once."""
-    value: Tensor | None
+    log_prob: A_co | None
+    """None where NumPy acts without a memory, as is `value`: a rollout's are computed at once."""
+    value: A_co | None
     state: PolicyState = ()
 
     def host_action(self) -> Array:
@@ -57,5 +58,8 @@ def cleared(state: PolicyState, *begun: object) -> PolicyState:
     """The state, zero in rows where an episode begins: where any of these [N] flags is true."""
     if not state:
         return state
-    rows = torch.stack([torch.as_tensor(flags) for flags in begun]).any(0).to(state[0].device)
+    flags = np.logical_or.reduce([np.asarray(flags) for flags in begun])
+    if not flags.any():  # in most steps
+        return state
+    rows = torch.from_numpy(flags).to(state[0].device)
     return tuple(part.masked_fill(rows.view(-1, *[1] * (part.dim() - 1)), 0) for part in state)

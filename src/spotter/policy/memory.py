@@ -82,16 +82,20 @@ class Memory(nn.Module):
             order, sizes, state = recalled.order, recalled.sizes, recalled.state
             return Sequences(order, sizes, state[:cut]), Sequences(order, sizes, state[cut:])
         if not recalled:
-            raise UserError(
-                "a policy with a core needs to know what came before: give it its state "
-                "(`initial_state` is the first) or, to learn, `Batch.recalled()`"
-            )
+            raise unknown_past()
         return recalled[:cut], recalled[cut:]
 
     def roles(self) -> dict[str, nn.Module]:
         if self.critic is None:
             return {"core": self.actor}
         return {"actor_core": self.actor, "critic_core": self.critic}
+
+
+def unknown_past() -> UserError:
+    return UserError(
+        "a policy with a core needs to know what came before: give it its state "
+        "(`initial_state` is the first) or, to learn, `Batch.recalled()`"
+    )
 
 
 def remembered(core: Core, x: Tensor, recalled: Recalled) -> tuple[Tensor, PolicyState]:

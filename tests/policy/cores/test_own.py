@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from spotter.config import resolve
+from spotter.engines.network import choose_engine
 from spotter.policy.actor_critic import Policy
 from spotter.training.training import Training
 from spotter.types import ActionSpec, Leaf, Spaces, UserError
@@ -71,6 +72,16 @@ def test_a_run_learns_with_it():
         before = training.policy.memory.actor.weight.detach().clone()
         training.step()
         assert not torch.equal(training.policy.memory.actor.weight, before)
+
+
+def test_only_torch_computes_it():
+    chosen = ["policy.core=leaky"]
+    assert choose_engine(Policy(SPACES, resolve("CartPole-v1", chosen).config.policy)) == (
+        "torch", "its memory is neither gru nor lstm"
+    )  # fmt: skip
+    config = resolve("CartPole-v1", [*chosen, "policy.engine=numpy"]).config
+    with pytest.raises(UserError, match=r"its memory is neither gru nor lstm; use torch$"):
+        Training(config)
 
 
 def test_one_without_settings(folder):
