@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -29,6 +30,7 @@ EXAMPLES: Final = """\
   spotter train --resume @last                   continue where it stopped
   spotter train --resume @last algo.lr=1e-4      … with another setting
   spotter train LunarLander-v3:ppo --from @best-of:LunarLander-v3
+  spotter train ALE/MontezumaRevenge-v5 --demo explored/ALE_MontezumaRevenge-v5-1
 """
 
 _ADDRESS: Final = typer.Argument(
@@ -89,6 +91,12 @@ GroupName = Annotated[
 FreshOptimizer = Annotated[
     bool, typer.Option("--fresh-optimizer", help="With --from: weights only.")
 ]
+Demo = Annotated[
+    Path | None,
+    typer.Option(
+        "--demo", metavar="FOLDER", help="Start from the best way that `spotter explore` found."
+    ),
+]
 Verify = Annotated[
     bool,
     typer.Option("--verify", help="Train nothing: prove that a kill and a resume change nothing."),
@@ -106,6 +114,7 @@ def run(
     resume: Resume = None,
     source: From = None,
     fresh_optimizer: FreshOptimizer = False,
+    demo: Demo = None,
     verify: Verify = False,
     why: Annotated[
         str, typer.Option("--why", metavar="TEXT", help="Why you run this; kept with the run.")
@@ -124,8 +133,11 @@ def run(
     pipe.go_on()
     with exit_at_once():  # nothing has begun: no need to wait until everything is loaded
         settings = _with_seed(overrides or [], seed)
+        if demo is not None and resume is None and address is not None:
+            settings = _with_demo(demo, address, settings, algo)
         if resume is not None:
-            given = {"--algo": algo, "--from": source, "--no-save": no_save, "--seed": seed}
+            given: dict[str, object] = {"--algo": algo, "--from": source, "--seed": seed}
+            given |= {"--no-save": no_save, "--demo": demo}
             several = {"--seeds": seeds, "--jobs": jobs, "--group": group}
             _refuse_with_resume({**given, **several, "--fresh-optimizer": fresh_optimizer})
             with trusting(trust):
@@ -258,6 +270,16 @@ def _with_seed(overrides: list[str], seed: str | None) -> list[str]:
     if any(text.partition("=")[0].strip() == "seed" for text in overrides):
         raise UserError("the seed is given twice: write either --seed or seed=")
     return [*overrides, f"seed={seed}"]
+
+
+def _with_demo(folder: Path, address: str, settings: list[str], algo: str | None) -> list[str]:
+    """The best way of an archive, written out as settings; those that are given win."""
+    from spotter.config import resolve
+    from spotter.explore.demo import of_archive
+
+    others = [text for text in settings if not text.strip().startswith("env.demo")]
+    found = of_archive(folder, resolve(address, others, algo).config.env.id)
+    return [*(f"env.demo.{name}={value}" for name, value in found.items()), *settings]
 
 
 def verdict(address: str, result: "Result") -> str:
