@@ -86,14 +86,14 @@ def test_a_lost_life_and_too_many_actions_end_what_began_within():
     assert ends == [(False, False)] * 4 + [(False, True)]
 
 
-def test_at_the_start_episodes_are_ordinary():
+def test_episodes_from_the_start_of_the_game_end_alike():
     env = made(config({"lives": 3}, back=0.1, extra=0))
     env.reset(seed=1)
     env.point = 0.0
     obs, _ = env.reset()
     assert obs == 0
-    ends = [env.step((WAY[0] + 1) % 4)[2] for _ in range(3)]
-    assert ends == [False, False, True], "a lost life is not the end"
+    *_, terminated, truncated, info = env.step((WAY[0] + 1) % 4)
+    assert terminated and not truncated and (info["demo_start"], info["lives"]) == (0.0, 2)
 
 
 def test_only_what_was_won_since_the_start_is_scored():

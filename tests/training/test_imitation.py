@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from spotter.config import EnvConfig
+from spotter.config import BudgetConfig, EnvConfig
 from spotter.config.demo import DemoConfig
 from spotter.training.imitation import imitate, recorded
 from spotter.training.run import train
 from spotter.training.training import Training
+from spotter.training.verify import verify
 from spotter.types import UserError
 from tests.envs import chain
 from tests.envs.chain import LENGTH, WAY
@@ -85,3 +86,9 @@ def test_wrappers_that_change_what_actions_do_are_refused():
 def test_a_core_is_not_taught_by_single_steps(make):
     with pytest.raises(UserError, match=r"env\.demo\.clone imitates single steps"):
         make(policy={"core": {"name": "gru", "size": 8}})
+
+
+def test_a_killed_run_resumes_exactly(make):
+    config = make(clone=2).model_copy(update={"budget": BudgetConfig(env_steps=20_000)})
+    proof = verify(config)
+    assert proof.holds, proof.lines()

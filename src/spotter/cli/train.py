@@ -30,7 +30,7 @@ EXAMPLES: Final = """\
   spotter train --resume @last                   continue where it stopped
   spotter train --resume @last algo.lr=1e-4      … with another setting
   spotter train LunarLander-v3:ppo --from @best-of:LunarLander-v3
-  spotter train ALE/MontezumaRevenge-v5 --demo explored/ALE_MontezumaRevenge-v5-1
+  spotter train ALE/Pitfall-v5 --demo explored/ALE_Pitfall-v5-1    see spotter explore
 """
 
 _ADDRESS: Final = typer.Argument(
@@ -97,6 +97,12 @@ Demo = Annotated[
         "--demo", metavar="FOLDER", help="Start from the best way that `spotter explore` found."
     ),
 ]
+Why = Annotated[
+    str, typer.Option("--why", metavar="TEXT", help="Why you run this; kept with the run.")
+]
+RequireSolved = Annotated[
+    bool, typer.Option("--require-solved", help="Exit 1 if the run ends unsolved.")
+]
 Verify = Annotated[
     bool,
     typer.Option("--verify", help="Train nothing: prove that a kill and a resume change nothing."),
@@ -116,12 +122,8 @@ def run(
     fresh_optimizer: FreshOptimizer = False,
     demo: Demo = None,
     verify: Verify = False,
-    why: Annotated[
-        str, typer.Option("--why", metavar="TEXT", help="Why you run this; kept with the run.")
-    ] = "",
-    require_solved: Annotated[
-        bool, typer.Option("--require-solved", help="Exit 1 if the run ends unsolved.")
-    ] = False,
+    why: Why = "",
+    require_solved: RequireSolved = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Only the verdict at the end.")] = False,
     no_save: Annotated[bool, typer.Option("--no-save", help="Leave no run folder.")] = False,
     trust: Trust = False,
@@ -133,12 +135,9 @@ def run(
     pipe.go_on()
     with exit_at_once():  # nothing has begun: no need to wait until everything is loaded
         settings = _with_seed(overrides or [], seed)
-        if demo is not None and resume is None and address is not None:
-            settings = _with_demo(demo, address, settings, algo)
         if resume is not None:
-            given: dict[str, object] = {"--algo": algo, "--from": source, "--seed": seed}
-            given |= {"--no-save": no_save, "--demo": demo}
-            several = {"--seeds": seeds, "--jobs": jobs, "--group": group}
+            given = {"--algo": algo, "--from": source, "--no-save": no_save, "--seed": seed}
+            several = {"--seeds": seeds, "--jobs": jobs, "--group": group, "--demo": demo}
             _refuse_with_resume({**given, **several, "--fresh-optimizer": fresh_optimizer})
             with trusting(trust):
                 plan = _resumed(resume, [address, *settings] if address else settings, why)
@@ -148,6 +147,7 @@ def run(
             )
         else:
             _refuse_trust(trust)
+            settings = _with_demo(demo, address, settings, algo)
             plan = _fresh(address, settings, algo, source, fresh_optimizer, why, group)
         if require_solved:
             _check_solvable(plan, verify)
@@ -272,8 +272,12 @@ def _with_seed(overrides: list[str], seed: str | None) -> list[str]:
     return [*overrides, f"seed={seed}"]
 
 
-def _with_demo(folder: Path, address: str, settings: list[str], algo: str | None) -> list[str]:
+def _with_demo(
+    folder: Path | None, address: str, settings: list[str], algo: str | None
+) -> list[str]:
     """The best way of an archive, written out as settings; those that are given win."""
+    if folder is None:
+        return settings
     from spotter.config import resolve
     from spotter.explore.demo import of_archive
 

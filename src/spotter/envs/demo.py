@@ -155,7 +155,7 @@ class FromDemo(SeededWrapper):
         obs, reward, terminated, truncated, info = self.env.step(action)
         self._score += float(reward)
         self._taken += 1
-        if self.start and not (terminated or truncated):
+        if not (terminated or truncated):
             terminated, truncated = self._is_over(info)
             if (terminated or truncated) and self._demo.can_load:
                 game: Any = self.env.unwrapped
@@ -175,7 +175,10 @@ class FromDemo(SeededWrapper):
         return bool(self._score >= demo.won[-1] - demo.won[self.start])
 
     def _is_over(self, info: dict[str, Any]) -> tuple[bool, bool]:
-        """Whether what began within a demonstration ends by success or death, or takes too long."""
+        """Ends by success or a lost life, and by taking too long, at the start of the game as well.
+
+        Else an env that stands still somewhere safe would not end its episode for hours.
+        """
         lives, self._lives = self._lives, int(info.get("lives", 0))
         terminated = self._has_succeeded or self._lives < lives
         most = len(self._demo.actions) - self.start + self._rule.extra
