@@ -27,6 +27,7 @@ SURFACE = {
         "--resume",
         "--from",
         "--fresh-optimizer",
+        "--demo",
         "--verify",
         "--why",
         "--require-solved",
@@ -260,7 +261,7 @@ def test_version(spotter):
             ["train", "--env", "CartPole-v1"],
             "there is no option --env; the environment comes first: spotter train CartPole-v1",
         ),
-        (["train", "X", "--zzzz"], "there is no option --zzzz; known: --algo, --fresh-optimizer, "),
+        (["train", "X", "--zzzz"], "there is no option --zzzz; known: --algo, --demo, "),
         (["config", "chek"], "there is no command 'config chek'; did you mean 'check'?"),
         (["config", "--orign"], "there is no option --orign; did you mean '--origin'? (see"),
         (

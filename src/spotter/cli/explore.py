@@ -122,7 +122,7 @@ def _game(env: str, settings: list[str]) -> dict[str, Any]:
     still = [f"env.{key}={str(value).lower()}" for key, value in _STILL.items()]
     is_atari = resolve(env, settings).config.env.family == "atari"
     found = resolve(env, [*still, *settings] if is_atari else settings)  # what is typed wins
-    return found.config.env.model_dump(mode="json", by_alias=True)
+    return found.config.env.model_dump(mode="json", by_alias=True, exclude={"demo"})
 
 
 def _words(now: "Progress") -> str:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -29,6 +30,7 @@ EXAMPLES: Final = """\
   spotter train --resume @last                   continue where it stopped
   spotter train --resume @last algo.lr=1e-4      … with another setting
   spotter train LunarLander-v3:ppo --from @best-of:LunarLander-v3
+  spotter train ALE/Pitfall-v5 --demo explored/ALE_Pitfall-v5-1    see spotter explore
 """
 
 _ADDRESS: Final = typer.Argument(
@@ -89,6 +91,18 @@ GroupName = Annotated[
 FreshOptimizer = Annotated[
     bool, typer.Option("--fresh-optimizer", help="With --from: weights only.")
 ]
+Demo = Annotated[
+    Path | None,
+    typer.Option(
+        "--demo", metavar="FOLDER", help="Start from the best way that `spotter explore` found."
+    ),
+]
+Why = Annotated[
+    str, typer.Option("--why", metavar="TEXT", help="Why you run this; kept with the run.")
+]
+RequireSolved = Annotated[
+    bool, typer.Option("--require-solved", help="Exit 1 if the run ends unsolved.")
+]
 Verify = Annotated[
     bool,
     typer.Option("--verify", help="Train nothing: prove that a kill and a resume change nothing."),
@@ -106,13 +120,10 @@ def run(
     resume: Resume = None,
     source: From = None,
     fresh_optimizer: FreshOptimizer = False,
+    demo: Demo = None,
     verify: Verify = False,
-    why: Annotated[
-        str, typer.Option("--why", metavar="TEXT", help="Why you run this; kept with the run.")
-    ] = "",
-    require_solved: Annotated[
-        bool, typer.Option("--require-solved", help="Exit 1 if the run ends unsolved.")
-    ] = False,
+    why: Why = "",
+    require_solved: RequireSolved = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Only the verdict at the end.")] = False,
     no_save: Annotated[bool, typer.Option("--no-save", help="Leave no run folder.")] = False,
     trust: Trust = False,
@@ -126,7 +137,7 @@ def run(
         settings = _with_seed(overrides or [], seed)
         if resume is not None:
             given = {"--algo": algo, "--from": source, "--no-save": no_save, "--seed": seed}
-            several = {"--seeds": seeds, "--jobs": jobs, "--group": group}
+            several = {"--seeds": seeds, "--jobs": jobs, "--group": group, "--demo": demo}
             _refuse_with_resume({**given, **several, "--fresh-optimizer": fresh_optimizer})
             with trusting(trust):
                 plan = _resumed(resume, [address, *settings] if address else settings, why)
@@ -136,6 +147,7 @@ def run(
             )
         else:
             _refuse_trust(trust)
+            settings = _with_demo(demo, address, settings, algo)
             plan = _fresh(address, settings, algo, source, fresh_optimizer, why, group)
         if require_solved:
             _check_solvable(plan, verify)
@@ -258,6 +270,20 @@ def _with_seed(overrides: list[str], seed: str | None) -> list[str]:
     if any(text.partition("=")[0].strip() == "seed" for text in overrides):
         raise UserError("the seed is given twice: write either --seed or seed=")
     return [*overrides, f"seed={seed}"]
+
+
+def _with_demo(
+    folder: Path | None, address: str, settings: list[str], algo: str | None
+) -> list[str]:
+    """The best way of an archive, written out as settings; those that are given win."""
+    if folder is None:
+        return settings
+    from spotter.config import resolve
+    from spotter.explore.demo import of_archive
+
+    others = [text for text in settings if not text.strip().startswith("env.demo")]
+    found = of_archive(folder, resolve(address, others, algo).config.env.id)
+    return [*(f"env.demo.{name}={value}" for name, value in found.items()), *settings]
 
 
 def verdict(address: str, result: "Result") -> str:

@@ -1,6 +1,7 @@
 """Config: data outside, typed inside. `resolve()` is the door."""
 
 from spotter.config.base import Settings, Whole
+from spotter.config.demo import DemoConfig
 from spotter.config.layers import Layer
 from spotter.config.load import Resolved, changed, from_older, resolve, validate
 from spotter.config.models import (
@@ -34,6 +35,7 @@ __all__ = [
     "CheckpointConfig",
     "CoreConfig",
     "CountConfig",
+    "DemoConfig",
     "EncoderConfig",
     "EnvConfig",
     "EvalConfig",

@@ -18,6 +18,7 @@ from pydantic import (
 
 from spotter import plugins
 from spotter.config.base import Settings, Whole
+from spotter.config.demo import DemoConfig
 from spotter.config.plugin import FreeForm, Plugin, known_to, picked
 from spotter.config.policy import PolicyConfig
 from spotter.config.rewards import RewardConfig
@@ -63,6 +64,8 @@ class EnvConfig(Settings):
 
     training_only: ClassVar[tuple[str, ...]] = ()
     """Settings of a family that evaluation leaves out, as it does train-only wrappers."""
+    chance: ClassVar[Mapping[str, Any]] = {}
+    """Settings of a family that leave something in the game to chance, and what switches it off."""
 
     id: str = Field("", description="A Gymnasium id, or package:Id to import the package first.")
     family: Annotated[str, known_to("envs", "")] = Field(
@@ -106,6 +109,9 @@ class EnvConfig(Settings):
         None, description="Score that counts as solved; null: the family's own."
     )
     wrappers: tuple[AnyWrapper, ...] = Field((), strict=False, description="Innermost first.")
+    demo: DemoConfig | None = Field(
+        None, description="Training episodes begin within a demonstration; null: at the start."
+    )
 
     @property
     def shows_previous(self) -> str:
@@ -115,8 +121,13 @@ class EnvConfig(Settings):
 
     def as_played(self) -> Self:
         """What evaluation and play meet: without what is for training only."""
-        defaults = {name: type(self).model_fields[name].default for name in self.training_only}
-        return self.model_copy(update=defaults) if defaults else self
+        left_out = (*self.training_only, "demo")
+        defaults = {name: type(self).model_fields[name].default for name in left_out}
+        return self.model_copy(update=defaults)
+
+    def as_explored(self) -> Self:
+        """The game as a demonstration was found: from its start, and nothing left to chance."""
+        return self.model_copy(update={**self.chance, "demo": None})
 
     @classmethod
     def chosen(cls, data: object) -> "type[EnvConfig]":
@@ -252,6 +263,7 @@ class RunConfig(Settings):
         self._check_one_normalizer()
         self._check_intrinsic()
         self._check_foresight()
+        self._check_demo()
         self.algo.check(self)
         return self
 
@@ -299,6 +311,14 @@ class RunConfig(Settings):
             raise ValueError(
                 "policy.predict_obs and policy.predict_reward do not work with algo.overlap; "
                 "leave one out"
+            )
+
+    def _check_demo(self) -> None:
+        """Refused where it would not be imitated."""
+        if self.env.demo is not None and self.env.demo.clone and self.policy.core is not None:
+            raise ValueError(
+                "env.demo.clone imitates single steps, which teaches policy.core nothing; "
+                "set env.demo.clone=0 or leave out policy.core"
             )
 
     def schedules(self) -> Iterator[tuple[str, Schedule]]:

@@ -30,6 +30,9 @@ def facts(env: EnvConfig, reward: RewardConfig) -> Facts:
     lasting = [_plain(wrapper) for wrapper in env.wrappers if not wrapper.train_only]
     passing = [_plain(wrapper) for wrapper in env.wrappers if wrapper.train_only]
     training = {name: game.pop(name) for name in env.training_only if name in game}
+    if env.demo is not None:
+        way = _hash({"demo": {"actions": env.demo.actions}})  # it may be long
+        training["demo"] = _plain(env.demo) | {"actions": way}
     return {
         "game": {**game, "wrappers": lasting},
         "training": {**training, "wrappers": passing, "clip": _tidy(reward.clip)},
@@ -42,6 +45,7 @@ def _settings(env: EnvConfig) -> dict[str, object]:
     game = _plain(env.model_copy(update={"family": env.family or "gymnasium"}))
     for name in ("protocol", "wrappers", *NOT_THE_GAME):
         del game[name]
+    del game["demo"]  # which is for training only
     for name in ("drop", "previous_action", "previous_reward"):
         if not game[name]:  # as before there was such a setting: fingerprints stay
             del game[name]

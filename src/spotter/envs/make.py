@@ -16,7 +16,7 @@ from gymnasium.wrappers import TimeLimit
 
 from spotter import plugins
 from spotter.config import EnvConfig, RewardConfig, SignalConfig
-from spotter.envs import contract, previous
+from spotter.envs import contract, demo, previous
 from spotter.envs.backends import native, pool
 from spotter.envs.backends.batch import vector as batch
 from spotter.envs.backends.layout import Layout
@@ -59,7 +59,7 @@ class EnvBuilder:
         env = self.env if self.training else self.env.as_played()
         bare = family(env).make(env, self.render)
         contract.check_spaces(bare)
-        meter = Meter(bare, self.signals)
+        meter = Meter(demo.wrapped(bare, env), self.signals)
         stack: Env = Drop(meter, env.drop) if env.drop else meter
         for config in env.wrappers:
             if self.training or not config.train_only:
@@ -151,7 +151,7 @@ def make_vector(
 
 def _batch_agrees(env: EnvConfig) -> bool:
     """Whether `batch` does here, bit for bit, what a real env does: a few steps of both."""
-    plain = env.model_copy(update={"wrappers": ()})
+    plain = env.model_copy(update={"wrappers": (), "demo": None})
     key = plain.model_dump_json(exclude={"count", "backend", "workers", "threshold"})
     if key not in _agreements:
         with (

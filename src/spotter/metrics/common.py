@@ -108,6 +108,26 @@ _EPISODES = (
     MetricSpec("intrinsic/*/loss", "what makes the seen less new, minimised", priority=43),
     MetricSpec("intrinsic/*/value", "mean prediction of its critic", priority=44),
     MetricSpec(
+        "info/demo_start/last",
+        "where training episodes began in env.demo, as a share of its actions: 0 is its start; "
+        "mean over the last 100",
+        better="low",
+        low=0,
+        high=1,
+        precision=2,
+        priority=44,
+        advice="Stuck for long: a shorter demonstration, more env.demo.extra, a lower algo.lr.",
+    ),
+    MetricSpec(
+        "info/demo_success/last",
+        "share of the last 100 training episodes that won what was left of env.demo's score",
+        better="high",
+        low=0,
+        high=1,
+        precision=2,
+        priority=44,
+    ),
+    MetricSpec(
         "info/*",
         "mean over the last 100 episodes of a numeric info key: KEY/mean over an episode's steps, "
         "KEY/last at its end",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from spotter.envs.grade import Grade
 from spotter.training import checkpoint
+from spotter.training.imitation import imitate
 from spotter.training.interventions import Interventions
 from spotter.training.resume import Fork, Origin, Resume
 from spotter.training.selection import read_candidate
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def restore_training(
     training: "Training", interventions: Interventions, origin: Origin | None, grade: Grade
 ) -> Iterator[str]:
-    """Restore a new `Training` to the saved state; yields notes for the user."""
+    """Restore a new `Training` to the saved state, or imitate `env.demo`; yields notes."""
     if isinstance(origin, Resume):
         state = origin.saved.trainer
         with checkpoint.reading(origin.saved.folder):
@@ -36,6 +37,8 @@ def restore_training(
         yield from origin.warnings(training.config)
         yield from plan.lines()
         yield _optimizer(training, origin, plan)
+    elif said := imitate(training):
+        yield said
 
 
 def _optimizer(training: "Training", origin: Fork, plan: Plan) -> str:

@@ -8,6 +8,7 @@ from spotter.config import EnvConfig, RewardConfig, recipes, resolve
 from spotter.envs.base import family, threshold
 from spotter.envs.families import atari
 from spotter.envs.families.atari import Config
+from spotter.envs.games.ale import chance
 from spotter.envs.make import EnvBuilder, check_envs_differ, choose_backend, resume_grade
 from spotter.testing.families import check_family, check_picture
 from spotter.training.training import Training
@@ -276,10 +277,10 @@ class TestBackEnds:
 
 def test_the_stream_is_the_one_of_the_standard():
     """`std::mt19937(5489)`: the 10 000th number is 4 123 659 995, says the C++ standard."""
-    bits = atari._stream(5489).bit_generator
+    bits = chance.stream(5489).bit_generator
     assert bits.random_raw(10_000)[-1] == 4_123_659_995
 
 
 def test_draws_are_even():
-    draws = [atari._below(stream, 7) for stream in [atari._stream(0)] for _ in range(7000)]
+    draws = [chance.below(stream, 7) for stream in [chance.stream(0)] for _ in range(7000)]
     assert np.ptp(np.bincount(draws, minlength=7)) < 200

@@ -41,6 +41,8 @@ def reason_against(env: EnvConfig, reward: RewardConfig | None) -> str:
         return "ale-py is not installed"
     if env.drop:
         return "env.drop is for Dict observations"
+    if env.demo is not None and reward is not None:
+        return "env.demo begins episodes of single envs"
     if env.shows_previous:
         return f"env.{env.shows_previous} works on single envs"
     training = reward is not None

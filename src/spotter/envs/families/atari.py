@@ -21,6 +21,7 @@ from spotter.config import EnvConfig, Whole
 from spotter.envs.base import Env
 from spotter.envs.games.ale import objects
 from spotter.envs.games.ale.cartridge import BUTTON, NOTHING, SEEDS, Cartridge, cartridge, console
+from spotter.envs.games.ale.chance import below, stream
 from spotter.envs.games.ale.views import COLOURS, Array, Memory, Pictures, View
 from spotter.envs.replay import Layers
 from spotter.types import EnvInfo, UserError
@@ -34,6 +35,7 @@ class Config(EnvConfig):
     """How a game is played and shown; a frame is a sixtieth of a second of the console's time."""
 
     training_only: ClassVar[tuple[str, ...]] = (_LIFE_LOSS,)
+    chance: ClassVar[Mapping[str, Any]] = {"sticky": 0.0, "noops": 0}
 
     observe: Literal["rgb", "ram", "objects"] = Field(
         "rgb",
@@ -204,7 +206,7 @@ class Atari(gym.Env[Array, Any]):
         self._stack: Array = np.zeros(self.observation_space.shape, self.observation_space.dtype)
         self._frames = self._lives = 0
         self._lost_life = False
-        self._noops = _stream(int(np.random.default_rng().integers(SEEDS)))
+        self._noops = stream(int(np.random.default_rng().integers(SEEDS)))
         self._end: bytes | None = None
         """The console at the end of an episode: its random stream runs on into the next one."""
         self._parts = Layers([self, self._view])
@@ -215,12 +217,12 @@ class Atari(gym.Env[Array, Any]):
         super().reset(seed=seed)
         ale = self.ale
         if seed is not None:
-            self._noops = _stream(seed % SEEDS)
+            self._noops = stream(seed % SEEDS)
         self._switch_on(seed)
         ale.reset_game()
         if self._presses:
             ale.act(self._button)
-        for _ in range(_below(self._noops, self._config.noops + 1) - self._presses):
+        for _ in range(below(self._noops, self._config.noops + 1) - self._presses):
             ale.act(self._idle)
             if ale.game_over():
                 ale.reset_game()
@@ -235,7 +237,7 @@ class Atari(gym.Env[Array, Any]):
         if seed is None and self._end is not None:
             ale.restoreState(self._state_of(self._end))
         else:
-            number = _below(self._noops, SEEDS) if seed is None else seed % SEEDS
+            number = below(self._noops, SEEDS) if seed is None else seed % SEEDS
             ale.setInt("random_seed", number)
             ale.loadROM(self._game.rom)
             if config.mode is not None:
@@ -265,17 +267,25 @@ class Atari(gym.Env[Array, Any]):
             self._end = ale.cloneState(include_rng=True).serialize()
         return self._show(int(action)), reward, is_over, is_cut and not is_over, info
 
-    def save(self) -> dict[str, object]:
-        """The present state, random streams included, in plain values; `load` restores it.
+    def save(self, chance: bool = True) -> dict[str, object]:
+        """The present state, random streams included unless not asked for; `load` restores it.
 
         What the console draws (`render`) is right again after the next step.
         """
-        console = self.ale.cloneState(include_rng=True).serialize()
-        return {"console": console, "parts": self._parts.snapshot()}
+        console = self.ale.cloneState(include_rng=chance).serialize()
+        parts = self._parts.snapshot()
+        return {
+            "console": console,
+            "parts": parts if chance else [{**part, "streams": {}} for part in parts],
+        }
 
     def load(self, moment: Mapping[str, Any]) -> None:
         self.ale.restoreState(self._state_of(moment["console"]))
         self._parts.put_back(moment["parts"])
+
+    def leave(self) -> None:
+        """The episode ends here for a reason of its player: the next one continues its chance."""
+        self._end = self.ale.cloneState(include_rng=True).serialize()
 
     def render(self) -> Any:
         return self.ale.getScreenRGB()
@@ -315,27 +325,6 @@ def _view(ale: object, config: Config, game: Cartridge, choices: int) -> View:
 def _stacked(space: gs.Box, depth: int) -> gs.Box:
     low, high = (np.concatenate([bound] * depth) for bound in (space.low, space.high))
     return gs.Box(low, high, dtype=space.dtype.type)
-
-
-def _stream(seed: int) -> np.random.Generator:
-    """The numbers C++ knows as `std::mt19937(seed)`."""
-    bits = np.random.MT19937()
-    state: Any = np.random.RandomState(seed).get_state(legacy=False)
-    bits.state = state
-    return np.random.Generator(bits)
-
-
-def _below(stream: np.random.Generator, bound: int) -> int:
-    """A number from 0 to `bound`, exclusive, drawn as GNU's C++ library does (Lemire, 2019).
-
-    Other C++ libraries draw other numbers: there the same seed may begin with other idle frames.
-    """
-    if bound == 1:
-        return 0
-    while True:
-        product = stream.bit_generator.random_raw() * bound
-        if product % 2**32 >= 2**32 % bound:
-            return int(product // 2**32)
 
 
 @dataclass(frozen=True)

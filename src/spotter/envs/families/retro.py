@@ -46,6 +46,7 @@ class Config(EnvConfig):
     """Settings of a console game."""
 
     training_only: ClassVar[tuple[str, ...]] = ("sticky",)
+    chance: ClassVar[Mapping[str, Any]] = {"sticky": 0.0, "noops": 0}
 
     state: str = Field(
         "",

@@ -46,6 +46,8 @@ def reason_against(env: EnvConfig, reward: RewardConfig | None) -> str:
     spec = _spec(env)
     if spec is None or spec.entry_point not in _WORLDS or spec.additional_wrappers:
         return f"there is no batch version of {env.id}"
+    if env.demo is not None and reward is not None:
+        return "env.demo works on one env at a time"
     if env.shows_previous:
         return f"env.{env.shows_previous} works on one env at a time"
     for wrapper in env.wrappers:
