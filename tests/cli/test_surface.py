@@ -33,6 +33,7 @@ SURFACE = {
         "--quiet",
         "--no-save",
         "--trust",
+        "--launch",
     ],
     "spotter explore": [
         "ENV",
