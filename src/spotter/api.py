@@ -21,7 +21,7 @@ from spotter.rundir.registry import listing
 from spotter.rundir.run import Run, select
 from spotter.rundir.trust import trusting
 from spotter.sweeps import parallel
-from spotter.sweeps.plan import Plan
+from spotter.sweeps.plan import Plan, refuse_launch
 from spotter.sweeps.result import GroupResult, checked_seeds, train_each
 from spotter.training.checkpoint import find, read_config, split
 from spotter.training.checkpoint import load as _load
@@ -118,7 +118,9 @@ def train(
         raise UserError("seeds says which seeds: leave out seed")
     chosen = checked_seeds(seeds)
     _check_jobs(jobs, save)
-    label = _group_name(group, _resolve(name, edits, place=_TRAIN), origin)
+    resolved = _resolve(name, edits, place=_TRAIN)
+    refuse_launch(resolved.config)
+    label = _group_name(group, resolved, origin)
     if jobs > 1:
         return parallel.train(label, chosen, parallel.Order(name, edits, origin, jobs, why, quiet))
     return train_each(label, chosen, lambda seed: train_one([*edits, {"seed": seed}], label))

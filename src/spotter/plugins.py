@@ -52,6 +52,7 @@ KINDS: Final = {
     "signals": Kind("spotter.envs.rewards", "reward signal", "make"),
     "intrinsic": Kind("spotter.explore.rewards", "intrinsic reward", "make"),
     "sinks": Kind("spotter.sinks.trackers", "sink", "make"),
+    "launchers": Kind("spotter.launch.launchers", "launcher", "make"),
 }
 
 

@@ -53,6 +53,7 @@ KINDS = {
     "signals": "step_penalty",
     "encoders": "nature_cnn",
     "sinks": "tensorboard",
+    "launchers": "slurm",
     "defaults": "continuous",
     "metrics": "policy/entropy",
     "settings": "algo.lr",

@@ -34,6 +34,7 @@ SURFACE = {
         "--quiet",
         "--no-save",
         "--trust",
+        "--launch",
     ],
     "spotter explore": [
         "ENV",

@@ -68,11 +68,11 @@ def test_what_every_run_refuses_is_a_mistake_of_the_command(
 
     def spawn(self, words, why="", actor=""):
         launch = Launch(words)
-        launch.process.code = left.pop(0)
+        launch.code = left.pop(0)
         monkeypatch.setattr(launch, "failure", lambda: "the environment is not there")
         return launch
 
-    monkeypatch.setattr(launching.Launcher, "spawn", spawn)
+    monkeypatch.setattr(launching.Dispatcher, "spawn", spawn)
     ran = spotter("train", "CartPole-v1:ppo", "--seeds", "1-2", "--group", "g", "--quiet")
     assert ran.code == code
     sentence = "spotter: the environment is not there\n" if code == 2 else ""

@@ -32,6 +32,7 @@ def test_our_own_names_pass():
         ("policy", {"encoder": "foreign_names.module"}, "policy.encoder"),
         ("policy", {"encoder": {"name": "foreign_names.module"}}, "policy.encoder.name"),
         ("sinks", ["foreign_names.module"], "sinks[0]"),
+        ("launch", "foreign_names.module", "launch"),
         ("sinks", [{"name": "foreign_names.module"}], "sinks[0].name"),
         ("reward", {"signals": [{"source": "foreign_names.module"}]}, "reward.signals[0].source"),
     ],

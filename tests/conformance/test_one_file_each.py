@@ -1,13 +1,19 @@
-"""A sink, an algorithm, a family and an encoder: each is one file outside the package."""
+"""A sink, an algorithm, a family, an encoder, a launcher: each is one file outside the package."""
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
 import spotter
+from spotter.cli.main import run as run_command
+from spotter.launch import launch as launching
+from spotter.launch.dispatch import Dispatcher
+from spotter.rundir.identity import home
 from spotter.rundir.run import Run
 from tests.docs.blocks import ROOT, of_page
+from tests.launch.test_dispatch import wait_for
 
 FAMILY = """
     import gymnasium as gym
@@ -72,11 +78,11 @@ SHORT = ("eval.every_steps=null", "eval.episodes=1", "video.when=null")
 
 @pytest.fixture(autouse=True)
 def outside(folder, monkeypatch):
-    """Four files in an empty folder; algorithm and sink are those of the how-to."""
+    """Five files in an empty folder; algorithm, sink and launcher are those of the how-to."""
     page = of_page(ROOT / "docs/howto/add-a-plugin.md")
     theirs = {block.mark("file"): block.text for block in page if block.mark("file")}
     files = {"dots.py": FAMILY, "bars.py": ENCODER}
-    files |= {name: theirs[name] for name in ("signs.py", "table.py")}
+    files |= {name: theirs[name] for name in ("signs.py", "table.py", "ssh.py")}
     for name, text in files.items():
         folder(name, text)
     monkeypatch.syspath_prepend(str(Path.cwd()))
@@ -105,3 +111,44 @@ def test_two_updates_with_one_of_each():
 def test_an_algorithm_with_and_without_a_recipe(address):
     result = spotter.train(f"{address}:signs", *SHORT, "budget.env_steps=256", quiet=True)
     assert (result.config.algo.name, result.reason) == ("signs", "budget")
+
+
+SSH = """\
+#!{python}
+# Stands in for ssh: runs what follows the name of the machine on this one, as a login shell would.
+import subprocess, sys
+sys.exit(subprocess.run(["sh", "-c", " ".join(sys.argv[2:])]).returncode)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the launcher of the how-to speaks to a Unix shell")
+def test_a_launcher_of_ones_own_is_one_file(tmp_path, monkeypatch, capsys):
+    program = tmp_path / "bin" / "ssh"
+    program.parent.mkdir()
+    program.write_text(SSH.format(python=sys.executable))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    monkeypatch.setattr("spotter.cli.launching._QUEUE_S", 60.0)  # on a machine that is busy
+    words = ["CartPole-v1:ppo", *SHORT, "budget.env_steps=256", "--launch", "ssh"]
+    assert run_command(["train", *words, "launch.host=big"]) == 0
+    launch = next(launching.every(home()))
+    assert str(launch) in capsys.readouterr().out and launch.config.host == "big"
+    wait_for(launch.end)
+    assert launch.failure() is None
+    info = Run(home() / launch.run_id()).info()
+    assert (info["status"], info["launch"]) == ("finished", launch.token)
+
+    assert run_command(["train", *words, "launch.host=big", "env.kwargs={nonsense: 1}"]) == 2
+    assert "nonsense" in capsys.readouterr().err
+    assert run_command(["train", *words, "launch.hots=big"]) == 2
+    assert "did you mean" in capsys.readouterr().err
+
+    long = ["budget.env_steps=100000000", "env.threshold=100000", "launch.host=big"]
+    assert run_command(["train", *words, *long]) == 0
+    launch = max(launching.every(home()), key=lambda launch: launch.run_id() or "")
+    run = Run(home() / wait_for(launch.run_id))
+    wait_for(lambda: any(True for _ in run.metrics()))
+    Dispatcher(home()).stop(run)
+    wait_for(launch.end)
+    assert run.info()["status"] == "interrupted"

@@ -15,6 +15,7 @@ from unittest.mock import patch
 from ruamel.yaml import YAML
 
 from spotter.cli.groups import Command
+from spotter.cli.launching import with_launch
 from spotter.cli.main import run
 from spotter.config import changed, resolve
 from spotter.config.catalogue import check_files
@@ -91,7 +92,7 @@ def _settings(name: str, given: dict[str, Any]) -> None:
     if given.get("resume"):
         changed(resolve("CartPole-v1:ppo").config, [*([address] if address else []), *overrides])
     elif name in _RESOLVED and address and not address.startswith(MADE_UP):
-        resolve(address, overrides, given.get("algo"))
+        resolve(address, with_launch(list(overrides), given.get("launch")), given.get("algo"))
 
 
 def _python_command(words: list[str]) -> None:

@@ -8,36 +8,34 @@ import sys
 import pytest
 
 from spotter.launch import group as grouping
+from spotter.launch.base import End
+from spotter.launch.dispatch import Dispatcher
 from spotter.launch.group import GroupTraining
+from spotter.rundir.identity import home
 from spotter.rundir.registry import listing
 from spotter.types import UserError
 from tests.faults.processes import SOAK
-from tests.launch.test_local import SHORT, wait_for
+from tests.launch.test_dispatch import SHORT, wait_for
 from tests.rundir.making import maker
-
-
-class Process:
-    def __init__(self) -> None:
-        self.code: int | None = None
-
-    def poll(self) -> int | None:
-        return self.code
 
 
 class Launch:
     """A process that trains when the test says so."""
 
     def __init__(self, words) -> None:
-        self.words, self.process, self.id, self.asked = list(words), Process(), None, 0
+        self.words, self.code, self.id, self.asked = list(words), None, None, 0
 
     def run_id(self) -> str | None:
         return self.id
 
-    def interrupt(self) -> None:
+    def end(self) -> End | None:
+        return None if self.code is None else End(self.code)
+
+    def stop(self) -> None:
         self.asked += 1
 
     def failure(self) -> str | None:
-        return "the environment is broken" if self.process.code == 1 else None
+        return "the environment is broken" if self.code == 1 else None
 
 
 @pytest.fixture
@@ -50,7 +48,7 @@ def launches(monkeypatch, tmp_path):
         there[-1].around = self.around
         return there[-1]
 
-    monkeypatch.setattr(grouping.Launcher, "spawn", spawn)
+    monkeypatch.setattr(grouping.Dispatcher, "spawn", spawn)
     return there
 
 
@@ -69,12 +67,12 @@ def test_so_many_at_once(launches, make_run):
     training.advance()
     assert states(training) == ["training", "training", "waiting"]
     assert launches[0].words == ["X", "--seed", "1", "--group", "g"]
-    launches[0].id, launches[0].process.code = make_run(1, score=3.0).id, 0
+    launches[0].id, launches[0].code = make_run(1, score=3.0).id, 0
     training.advance()
     assert states(training) == ["finished", "training", "training"]
     assert training.members[0].info["score"] == 3.0
-    launches[1].process.code = 1
-    launches[2].id, launches[2].process.code = make_run(3).id, 0
+    launches[1].code = 1
+    launches[2].id, launches[2].code = make_run(3).id, 0
     training.advance()
     assert states(training) == ["finished", "failed", "finished"]
     assert training.members[1].problem == "the environment is broken"
@@ -82,7 +80,8 @@ def test_so_many_at_once(launches, make_run):
 
 
 def test_every_process_knows_how_many_there_are(launches):
-    GroupTraining("g", ["X"], [1, 2, 3], jobs=2, around={"A": "b"}).advance()
+    around = Dispatcher(home(), {"A": "b"})
+    GroupTraining("g", ["X"], [1, 2, 3], jobs=2, dispatcher=around).advance()
     assert [launch.around for launch in launches] == [{"A": "b", "SPOTTER_JOBS": "2"}] * 2
 
 
@@ -115,7 +114,7 @@ def test_stopping_asks_everyone_and_starts_no_more(launches, make_run):
     assert [launch.asked for launch in launches] == [1, 1]
     assert not training.is_over
     for launch in launches:
-        launch.process.code = 130
+        launch.code = 130
     training.advance()
     assert states(training) == ["interrupted", "interrupted", "waiting"]
     assert training.is_over and len(launches) == 2
@@ -136,13 +135,13 @@ def test_a_run_that_is_being_started_when_the_request_comes_is_asked_too(
     launches, make_run, monkeypatch
 ):
     training = GroupTraining("g", ["X"], [1, 2], jobs=2)
-    spawn = grouping.Launcher.spawn
+    spawn = grouping.Dispatcher.spawn
 
     def interrupted_spawn(*given):
         training.stop()  # from the signal handler
         return spawn(*given)
 
-    monkeypatch.setattr(grouping.Launcher, "spawn", interrupted_spawn)
+    monkeypatch.setattr(grouping.Dispatcher, "spawn", interrupted_spawn)
     training.advance()
     assert [launch.asked for launch in launches] == [1]
 

@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from spotter.launch import launch as launching
+from spotter.launch.base import End
 from spotter.launch.ledger import LaunchRequest, Ledger, Limits
 from spotter.rundir import identity
 from spotter.rundir.files import read_json, write_json
@@ -235,3 +237,53 @@ def test_a_living_process_counts_in_full_whoever_asks(runs):
     finally:
         process.kill()
         process.wait()
+
+
+class Elsewhere:
+    """Stands for a launcher of another machine; its jobs live until the test says otherwise."""
+
+    ended: End | None = None
+
+    def start(self, task):
+        return "7"
+
+    def end(self, job, log):
+        return self.ended
+
+    def stop(self, job):
+        raise AssertionError("nothing stops it here")
+
+
+def test_a_job_of_another_machine_counts_until_its_launcher_says_that_it_ended(runs, monkeypatch):
+    launcher = Elsewhere()
+    monkeypatch.setattr(launching, "launcher", lambda config: launcher)
+    launch = launching.start(runs, launching.chosen("slurm"), ["X"], ["true"], {})
+    book = Ledger(runs)
+    entry, _ = book.reserve(request(steps=300), MANY)
+    book.started(entry.id, launch.pid, launch.token)
+    made_long_ago(runs)  # it may wait for days
+    assert (book.spent().runs, book.spent().steps) == (1, 300)
+    monkeypatch.setenv("SPOTTER_LAUNCH", launch.token)
+    run = make_run(runs, updates=2, status="running")
+    assert book.run_of(entry.id) == run.id and book.spent().runs == 1
+    run.finish("finished", env_steps=512)
+    assert (book.spent().runs, book.spent().steps) == (0, 512)
+
+
+def test_a_job_that_ended_without_a_run_costs_nothing(runs, monkeypatch):
+    launcher = Elsewhere()
+    monkeypatch.setattr(launching, "launcher", lambda config: launcher)
+    launch = launching.start(runs, launching.chosen("slurm"), ["X"], ["true"], {})
+    book = Ledger(runs)
+    entry, _ = book.reserve(request(steps=300), MANY)
+    book.started(entry.id, launch.pid, launch.token)
+    launcher.ended = End(reason="by Slurm: node_fail")
+    assert (book.spent().runs, book.spent().steps) == (0, 0)
+
+
+def test_a_book_of_an_older_version_is_kept(runs):
+    entry, _ = Ledger(runs).reserve(request(steps=300), MANY)
+    with sqlite3.connect(runs / ".launched" / "ledger.sqlite") as book:
+        book.execute("ALTER TABLE entries DROP COLUMN launch")
+    book.close()
+    assert Ledger(runs).entry(entry.id).launch == "" and Ledger(runs).spent().steps == 300

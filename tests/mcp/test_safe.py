@@ -147,3 +147,18 @@ def test_one_update_is_the_least_that_is_reserved(runs):
 
     asyncio.run(scenario())
     assert not list(runs.glob(".launched/*.log"))
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("launch=foreign_names.module", "unknown launcher 'foreign_names.module'"),
+        ("launch={name: slurm, setup: [make mischief]}", "launch.setup[0] may hold commands"),
+        ("launch={name: slurm, partition: gpu}", "launch.partition may hold commands"),
+    ],
+)
+def test_a_launcher_may_be_named_but_given_no_commands(override, sentence):
+    assert safe.resolved("CartPole-v1:ppo", ["launch=slurm"], trust=False).config.launch
+    with pytest.raises(UserError) as told:
+        safe.resolved("CartPole-v1:ppo", [override], trust=False)
+    assert sentence in str(told.value) and "--trust" in str(told.value)

@@ -8,7 +8,7 @@ import pytest
 
 from spotter.episodes import format as traces
 from spotter.launch import forms
-from spotter.launch.local import Launcher
+from spotter.launch.dispatch import Dispatcher
 from spotter.launch.worker import Worker
 from spotter.rundir.files import LineWriter
 from spotter.rundir.run import Run
@@ -246,7 +246,7 @@ def test_settings_of_a_run_from_elsewhere_import_nothing(trained, tmp_path, monk
     with pytest.raises(UserError, match="was not trained here with"):
         forms.further(run)
     with pytest.raises(UserError, match="was not trained here with"):
-        Launcher(tmp_path).resume(run)
+        Dispatcher(tmp_path).resume(run)
 
 
 def test_five_thousand_updates_take_little_more_than_some_hundred(own_studio, page):

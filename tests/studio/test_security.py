@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 
 from spotter.launch import forms
-from spotter.launch.local import checked
+from spotter.launch.checks import checked
 from spotter.launch.worker import Worker
 from spotter.studio.context import Context
 from spotter.studio.server import _address

@@ -73,9 +73,9 @@ def test_settings_become_words_of_the_command_line():
 def test_a_failure_says_which_seed_and_where_the_others_are(folder, monkeypatch):
     def spawn(self, words, why="", actor=""):
         launch = Launch(words)
-        launch.process.code = 1
+        launch.code = 1
         return launch
 
-    monkeypatch.setattr(launching.Launcher, "spawn", spawn)
+    monkeypatch.setattr(launching.Dispatcher, "spawn", spawn)
     with pytest.raises(UserError, match=r"seed 1 failed: the environment is broken \(group g\)"):
         spotter.train("CartPole-v1:ppo", seeds=[1, 2], jobs=2, group="g", quiet=True)

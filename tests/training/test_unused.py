@@ -95,6 +95,7 @@ ELSEWHERE = {
     **dict.fromkeys(("eval", "budget", "checkpoint", "video", "alerts", "plateau"),
                     "not what is learnt: tests/training/test_loop.py, test_checkpoint.py"),
     "sinks": "where numbers go; tests/sinks/test_named.py",
+    "launch": "where it is trained; tests/launch",
     **dict.fromkeys(("device", "threads"), "how fast; tests/training/test_devices.py"),
 }  # fmt: skip
 

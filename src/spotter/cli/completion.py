@@ -119,6 +119,10 @@ def algorithms(incomplete: str) -> list[str]:
     return plugins.names("algos")
 
 
+def launchers(incomplete: str) -> list[str]:
+    return plugins.names("launchers")
+
+
 def runs(incomplete: str) -> list[str]:
     """Ids, tags and selectors."""
     from spotter.rundir.registry import listing

@@ -5,7 +5,7 @@ from typing import Final
 LIST: Final = """\
   spotter list                     every recipe
   spotter list lunar               recipes with a word in them
-  spotter list algos               also envs, families, wrappers, signals, encoders, sinks
+  spotter list algos               also envs, families, wrappers, signals, encoders, sinks …
   spotter list settings clip       every setting with a word in its name or meaning
   spotter list metrics loss        every number that a run may write
 """

@@ -50,12 +50,12 @@ def note(
 
 def stop(selector: Selector) -> None:
     """Ask the process that trains a run to save and stop, as Ctrl-C does."""
-    from spotter.launch.local import Launcher
+    from spotter.launch.dispatch import Dispatcher
     from spotter.rundir.identity import user
     from spotter.rundir.run import home, select
 
     run = select(selector)
-    Launcher(home()).stop(run)
+    Dispatcher(home()).stop(run)
     run.event("action", {"what": "stop", "actor": user(), "reason": ""})
     echo(f"{run.id} saves and stops after this update; continue with spotter train --resume")
 

@@ -27,7 +27,7 @@ def show(
             metavar="TEXT",
             help=(
                 "Only recipes with these words, or close to them. First algos, envs, families, "
-                "wrappers, signals, encoders, sinks, defaults, metrics or settings."
+                "wrappers, signals, encoders, sinks, launchers, defaults, metrics or settings."
             ),
             autocompletion=lambda: list(KINDS),
         ),
@@ -130,6 +130,7 @@ KINDS: Final[dict[str, Callable[[], Listing]]] = {
     "encoders": _plugins("nets"),
     "cores": _plugins("cores"),
     "sinks": _plugins("sinks"),
+    "launchers": _plugins("launchers"),
     "defaults": _defaults,
     "metrics": _metrics,
     "settings": _settings,

@@ -1,15 +1,18 @@
 """`spotter train`: one run, and a verdict in one line."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spotter.cli import completion, pipe
+from spotter.cli import completion, launching, pipe
+from spotter.cli.launching import with_launch
 from spotter.cli.options import whole
 from spotter.cli.trust import Trust, trusting
+from spotter.sweeps import train_group
+from spotter.sweeps.train_group import GroupPlan
 from spotter.system.interrupts import EXIT_CODES, Interrupted, exit_at_once
 from spotter.text.echo import echo
 from spotter.text.numbers import count, duration, number, plural, score
@@ -27,12 +30,14 @@ EXAMPLES: Final = """\
   spotter train my_package:MyEnv-v0
   spotter train CartPole-v1:ppo --require-solved && echo solved
   spotter train CartPole-v1:ppo --seeds 1-5 --jobs 2    a group of five runs
+  spotter train CartPole-v1:ppo --launch local   in the background; or slurm
   spotter train --resume @last                   continue where it stopped
   spotter train --resume @last algo.lr=1e-4      … with another setting
   spotter train LunarLander-v3:ppo --from @best-of:LunarLander-v3
   spotter train ALE/Pitfall-v5 --demo explored/ALE_Pitfall-v5-1    see spotter explore
 """
 
+_NOTHING: Final = "say what to train, e.g. spotter train CartPole-v1:ppo (see spotter list)"
 _ADDRESS: Final = typer.Argument(
     metavar="ADDRESS",
     help="EnvId:variant, EnvId, EnvId:defaults (no recipe), file.yaml:variant, package:EnvId.",
@@ -88,6 +93,21 @@ Jobs = Annotated[
 GroupName = Annotated[
     str, typer.Option("--group", metavar="NAME", help="The name of the group of runs.")
 ]
+Why = Annotated[
+    str, typer.Option("--why", metavar="TEXT", help="Why you run this; kept with the run.")
+]
+RequireSolved = Annotated[
+    bool, typer.Option("--require-solved", help="Exit 1 if the run ends unsolved.")
+]
+LaunchName = Annotated[
+    str | None,
+    typer.Option(
+        "--launch",
+        metavar="NAME",
+        help="Start it as a job and return: local (in the background) or slurm.",
+        autocompletion=completion.launchers,
+    ),
+]
 FreshOptimizer = Annotated[
     bool, typer.Option("--fresh-optimizer", help="With --from: weights only.")
 ]
@@ -96,12 +116,6 @@ Demo = Annotated[
     typer.Option(
         "--demo", metavar="FOLDER", help="Start from the best way that `spotter explore` found."
     ),
-]
-Why = Annotated[
-    str, typer.Option("--why", metavar="TEXT", help="Why you run this; kept with the run.")
-]
-RequireSolved = Annotated[
-    bool, typer.Option("--require-solved", help="Exit 1 if the run ends unsolved.")
 ]
 Verify = Annotated[
     bool,
@@ -127,6 +141,7 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", help="Only the verdict at the end.")] = False,
     no_save: Annotated[bool, typer.Option("--no-save", help="Leave no run folder.")] = False,
     trust: Trust = False,
+    launch: LaunchName = None,
 ) -> None:
     """Train until solved, out of budget, or interrupted.
 
@@ -134,38 +149,59 @@ def run(
     """
     pipe.go_on()
     with exit_at_once():  # nothing has begun: no need to wait until everything is loaded
-        settings = _with_seed(overrides or [], seed)
+        settings = with_launch(_with_seed(overrides or [], seed), launch)
         if resume is not None:
             given = {"--algo": algo, "--from": source, "--no-save": no_save, "--seed": seed}
             several = {"--seeds": seeds, "--jobs": jobs, "--group": group, "--demo": demo}
             _refuse_with_resume({**given, **several, "--fresh-optimizer": fresh_optimizer})
             with trusting(trust):
-                plan = _resumed(resume, [address, *settings] if address else settings, why)
+                settings = [address, *settings] if address else settings
+                plan = _resumed(resume, settings, why)
         elif address is None:
-            raise UserError(
-                "say what to train, e.g. spotter train CartPole-v1:ppo (see spotter list)"
-            )
+            raise UserError(_NOTHING)
         else:
             _refuse_trust(trust)
             settings = _with_demo(demo, address, settings, algo)
             plan = _fresh(address, settings, algo, source, fresh_optimizer, why, group)
         if require_solved:
             _check_solvable(plan, verify)
+        here = {"--verify": verify, "--no-save": no_save}
         if seeds is not None:
-            _refuse_with_seeds(settings, {"--verify": verify, "--no-save": no_save})
+            _refuse_with_seeds(settings, here)
         elif jobs is not None:
             raise UserError("--jobs needs --seeds: one run is one process")
-        elif not verify:
+        if launcher := plan.launcher:
+            here |= {"--require-solved": require_solved}
+            launching.refuse(launcher, {**here, "--jobs": jobs})
+        elif seeds is None and not verify:
             _train(plan, quiet, no_save, require_solved)
-    if seeds is not None and address is not None:
-        from spotter.sweeps.train_group import GroupPlan, train
-
-        start = plan.fork.words() if plan.fork else []
-        words = [address, *settings, *(["--algo", algo] if algo else []), *start]
+    words = _words(plan, address, settings, algo)
+    if seeds is not None:
         many = 1 if jobs is None else whole("--jobs", jobs)
-        train(GroupPlan(plan, words, seeds, many, group, why), quiet, require_solved)
+        _train_group(GroupPlan(plan, words, seeds, many, group, why), quiet, require_solved)
+    elif launcher:
+        options = launching.written({"--group": group}, {"--quiet": quiet, "--trust": trust})
+        launching.start(launcher, [*words, *options], why)
     elif verify:
         _verify(plan)
+
+
+def _train_group(wanted: GroupPlan, quiet: bool, require_solved: bool) -> None:
+    if launcher := wanted.plan.launcher:
+        launching.start_group(launcher, wanted, quiet)
+    else:
+        train_group.train(wanted, quiet, require_solved)
+
+
+def _words(
+    plan: "Plan", address: str | None, settings: Sequence[str], algo: str | None
+) -> list[str]:
+    """Of another command line that trains the same."""
+    if plan.resumed is not None:
+        return ["--resume", str(plan.resumed.folder), *settings]
+    assert address is not None
+    start = plan.fork.words() if plan.fork else []
+    return [address, *settings, *(["--algo", algo] if algo else []), *start]
 
 
 def _fresh(

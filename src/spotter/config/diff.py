@@ -10,6 +10,10 @@ _FIXED: Final = ("env.id", "env.family", "policy.", "algo.name", "algo.optimizer
 _HOW: Final = ("policy.engine", "policy.precision")
 
 
+NO_RESULT: Final = ("launch",)
+"""Sections that decide where a run is trained and nothing about it: no difference between runs."""
+
+
 def difference(before: Any, after: Any, path: str = "") -> dict[str, tuple[object, object]]:
     """Setting -> (before, after) over plain data; schedules and lists count as one value."""
     if not (_is_section(before) and _is_section(after)):
@@ -17,7 +21,8 @@ def difference(before: Any, after: Any, path: str = "") -> dict[str, tuple[objec
     changes: dict[str, tuple[object, object]] = {}
     for key in dict.fromkeys((*before, *after)):
         inner = f"{path}.{key}" if path else str(key)
-        changes |= difference(before.get(key), after.get(key), inner)
+        if inner not in NO_RESULT:
+            changes |= difference(before.get(key), after.get(key), inner)
     return changes
 
 

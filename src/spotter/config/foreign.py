@@ -15,6 +15,11 @@ from spotter.config.policy import AUTO
 from spotter.types import UserError
 
 OPENS_FILES: Final = (("env", "wad"), ("env", "folder"))
+_BY_NAME: Final[tuple[tuple[tree.Path, str], ...]] = (
+    (("policy", "encoder"), "nets"),
+    (("policy", "core"), "cores"),
+    (("launch",), "launchers"),
+)
 _TESTING: Final = "spotter.testing."
 """Environments of our own that recipes do not list."""
 _PLAIN_WORD: Final = re.compile(r"[\w +-]*", re.ASCII)
@@ -73,12 +78,12 @@ def _plugins(data: Mapping[str, object]) -> Iterator[tuple[str, str, object]]:
     """Where a name picks a plug-in, of which kind, and the name."""
     for single, kind in ((("env", "family"), "envs"), (("algo", "name"), "algos")):
         yield tree.dotted(single), kind, tree.value_at(data, single)
-    for setting, kind in (("encoder", "nets"), ("core", "cores")):
-        part = tree.value_at(data, ("policy", setting))
+    for path, kind in _BY_NAME:
+        part = tree.value_at(data, path)
         if isinstance(part, Mapping):
-            yield f"policy.{setting}.name", kind, part.get("name")
-        elif part != AUTO or setting != "encoder":
-            yield f"policy.{setting}", kind, part
+            yield f"{tree.dotted(path)}.name", kind, part.get("name")
+        elif part != AUTO or kind != "nets":
+            yield tree.dotted(path), kind, part
     lists: tuple[tuple[tree.Path, str, str], ...] = (
         (("env", "wrappers"), "name", "wrappers"),
         (("reward", "signals"), "source", "signals"),

@@ -19,7 +19,7 @@ from pydantic import (
 from spotter import plugins
 from spotter.config.base import Settings, Whole
 from spotter.config.demo import DemoConfig
-from spotter.config.plugin import FreeForm, Plugin, known_to, picked
+from spotter.config.plugin import FreeForm, Plugin, known_to, picked, picked_or_null
 from spotter.config.policy import PolicyConfig
 from spotter.config.rewards import RewardConfig
 from spotter.config.watching import (
@@ -49,11 +49,21 @@ class SinkConfig(Plugin):
     is_bare: ClassVar[bool] = True
 
 
+class LauncherConfig(Plugin):
+    """Where a run is started; see launch/launchers/."""
+
+    plugin_kind: ClassVar[str] = "launchers"
+    is_bare: ClassVar[bool] = True
+    on_this_machine: ClassVar[bool] = False
+    """Whether its runs share the cores of this machine, and a job is a process id."""
+
+
 NOT_THE_GAME: Final = ("count", "backend", "workers", "threshold", "restarts", "timeout_s")
 """What the score of a policy does not depend on: how envs are run, what counts as solved."""
 
 AnyWrapper = Annotated[SerializeAsAny[WrapperConfig], picked(WrapperConfig)]
 AnySink = Annotated[SerializeAsAny[SinkConfig], picked(SinkConfig)]
+AnyLauncher = Annotated[SerializeAsAny[LauncherConfig] | None, picked_or_null(LauncherConfig)]
 
 
 class EnvConfig(Settings):
@@ -248,6 +258,9 @@ class RunConfig(Settings):
     plateau: PlateauConfig | None = None
     sinks: tuple[AnySink, ...] = Field(
         (), strict=False, description="Where else numbers go, such as [tensorboard]."
+    )
+    launch: AnyLauncher = Field(
+        None, description="Where `spotter train` starts it, such as slurm; null: in this process."
     )
     seed: Whole = Field(1, ge=0, lt=2**31, description="Of everything random in the run.")
     device: Literal["auto", "cpu", "cuda", "mps"] = Field(

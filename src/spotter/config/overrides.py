@@ -11,7 +11,7 @@ COMMAND_LINE: Final = "command line"
 ALGO_NAME: Final = ("algo", "name")
 _EXAMPLE: Final = "algo.lr=3e-4"
 _NULLS: Final = ("null", "~", "Null", "NULL")
-_NAMED_BY: Final = {"core": "name"}
+_NAMED_BY: Final = {"core": "name", "launch": "name"}
 """Sections that a bare name may stand for, and the key it then is: `core: gru`, `core.size: 8`."""
 _SCHEDULE_KEYS: Final = {info.alias or name for name, info in Schedule.model_fields.items()}
 

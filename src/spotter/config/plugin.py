@@ -95,6 +95,18 @@ def picked(base: type[Plugin]) -> WrapValidator:
     return WrapValidator(validate)
 
 
+def picked_or_null(base: type[Plugin]) -> WrapValidator:
+    """The same for a section that may be null. A name stands for its settings, which are saved."""
+
+    def validate(data: object, handler: ValidatorFunctionWrapHandler) -> Any:
+        if data is None or isinstance(data, Plugin):
+            return handler(data)
+        section = {base.picked_by: data} if isinstance(data, str) else data
+        return base.chosen(section).from_data(section)
+
+    return WrapValidator(validate, json_schema_input_type=str | base | None)
+
+
 def known_to(kind: str, *also: str) -> AfterValidator:
     """The name of a plug-in that is loaded later."""
 

@@ -11,7 +11,7 @@ from pydantic import (
 )
 
 from spotter.config.base import Settings, Whole
-from spotter.config.plugin import Plugin
+from spotter.config.plugin import Plugin, picked_or_null
 from spotter.schedules import Schedule, constant, within
 from spotter.types import Progress
 
@@ -44,18 +44,7 @@ def _named(data: object, handler: ValidatorFunctionWrapHandler) -> object:
 AnyEncoder = Annotated[str | SerializeAsAny[EncoderConfig], WrapValidator(_named)]
 
 
-def _core(data: object, handler: ValidatorFunctionWrapHandler) -> object:
-    """A name stands for the core's settings, which are saved with a run."""
-    if data is None or isinstance(data, CoreConfig):
-        return handler(data)
-    section = {CoreConfig.picked_by: data} if isinstance(data, str) else data
-    return CoreConfig.chosen(section).from_data(section)
-
-
-AnyCore = Annotated[
-    SerializeAsAny[CoreConfig] | None,
-    WrapValidator(_core, json_schema_input_type=str | CoreConfig | None),
-]
+AnyCore = Annotated[SerializeAsAny[CoreConfig] | None, picked_or_null(CoreConfig)]
 
 
 class PolicyConfig(Settings):

@@ -19,6 +19,7 @@ from spotter.config.models import (
     AlgoConfig,
     EnvConfig,
     Expect,
+    LauncherConfig,
     RunConfig,
     SinkConfig,
     WrapperConfig,
@@ -103,6 +104,7 @@ def _entries() -> Iterator[Entry]:
         "nets": EncoderConfig,
         "cores": CoreConfig,
         "sinks": SinkConfig,
+        "launchers": LauncherConfig,
     }
     for kind, base in others.items():
         yield from _of_model(base, f"{kind}[].", kind)

@@ -13,6 +13,7 @@ from spotter.config.models import (
     AlgoConfig,
     EnvConfig,
     Expect,
+    LauncherConfig,
     RunConfig,
     SinkConfig,
     WrapperConfig,
@@ -60,8 +61,10 @@ def recipe_schema() -> Schema:
     encoder["anyOf"] = [{"const": AUTO}, *_bare_or_by_name(EncoderConfig, defs)["anyOf"]]
     core = defs[PolicyConfig.__name__]["properties"]["core"]
     core["anyOf"] = [{"type": "null"}, *_bare_or_by_name(CoreConfig, defs)["anyOf"]]
+    launch = _bare_or_by_name(LauncherConfig, defs)["anyOf"]
+    run["properties"]["launch"]["anyOf"] = [{"type": "null"}, *launch]
     plugged = (AlgoConfig, WrapperConfig, SignalConfig, SinkConfig, EncoderConfig, CoreConfig,
-               IntrinsicConfig)  # fmt: skip
+               IntrinsicConfig, LauncherConfig)  # fmt: skip
     for replaced in plugged:
         del defs[replaced.__name__]
     variant = _variant(run, defs)

@@ -4,11 +4,13 @@ What is finished is not trained again, and what was interrupted is resumed, so t
 completes a group.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from spotter.launch.local import Launch, Launcher
+from spotter.launch import launch as launching
+from spotter.launch.dispatch import Dispatcher
+from spotter.launch.launch import Launch
 from spotter.rundir import checkpoints, registry
 from spotter.rundir import group as grouping
 from spotter.rundir.identity import Info, home
@@ -51,18 +53,22 @@ class GroupTraining:
         why: str = "",
         *,
         again: bool = False,
-        around: Mapping[str, str] | None = None,
+        dispatcher: Dispatcher | None = None,
     ) -> None:
-        """`again`: a new run for every seed, whatever there is. `around`: more environment
-        variables of its processes."""
+        """`again`: a new run for every seed, whatever there is."""
         self.name = name
         self.members = [Member(seed) for seed in seeds]
         self._words, self._jobs, self._why = list(words), jobs, why
-        self._launcher = Launcher(home(), around={**(around or {}), JOBS_VARIABLE: str(jobs)})
+        self._dispatcher = dispatcher or Dispatcher(home())
+        shares = {JOBS_VARIABLE: str(jobs)} if self._dispatcher.launcher.on_this_machine else {}
+        around = {**self._dispatcher.around, **shares}
+        self._dispatcher = replace(self._dispatcher, around=around)
         self.is_stopping = False
         there = [] if again else grouping.members(name, registry.listing().infos)
+        launched = [] if again else list(launching.every(home()))
         for member in self.members:
             self._find(member, there)
+            self._refuse_waiting(member, launched)
 
     def _find(self, member: Member, there: Sequence[Info]) -> None:
         """What an earlier command has left of this seed."""
@@ -76,6 +82,16 @@ class GroupTraining:
             )
         if member.info["status"] == "finished":
             member.state, member.was_finished = "finished", True
+
+    def _refuse_waiting(self, member: Member, launched: Sequence[Launch]) -> None:
+        """A job that has not begun yet has no run that would say so."""
+        own = self._words_of(member)
+        for launch in launched:
+            is_same = member.state == "waiting" and list(launch.words) == own
+            if is_same and launch.run_id() is None and launch.end() is None:
+                raise UserError(
+                    f"seed {member.seed} of group {self.name} is started already, as {launch}"
+                )
 
     @property
     def is_over(self) -> bool:
@@ -106,24 +122,26 @@ class GroupTraining:
             assert member.launch is not None
             if at_once or not member.is_asked:
                 member.is_asked = True
-                member.launch.interrupt()
+                member.launch.stop()
 
     def _training(self) -> list[Member]:
         return [member for member in self.members if member.state == "training"]
 
     def _start(self, member: Member) -> None:
-        if member.info is not None and _is_resumable(member.info):
-            words = ["--resume", str(member.info["id"])]
-        else:
-            words = [*self._words, "--seed", str(member.seed), "--group", self.name]
-        member.launch = self._launcher.spawn(words, self._why)
+        member.launch = self._dispatcher.spawn(self._words_of(member), self._why)
         member.state = "training"
+
+    def _words_of(self, member: Member) -> list[str]:
+        if member.info is not None and _is_resumable(member.info):
+            return ["--resume", str(member.info["id"])]
+        return [*self._words, "--seed", str(member.seed), "--group", self.name]
 
     def _look(self, member: Member) -> None:
         assert member.launch is not None
-        code = member.code = member.launch.process.poll()
-        if code is None:
+        end = member.launch.end()
+        if end is None:
             return
+        member.code = end.code
         member.run = member.run or member.launch.run_id()
         infos = {info["id"]: info for info in registry.listing().infos}
         member.info = infos.get(member.run or "", member.info)
@@ -134,7 +152,7 @@ class GroupTraining:
             member.state = "interrupted"
         else:
             member.state = "failed"
-            member.problem = member.launch.failure() or f"training ended with exit code {code}"
+            member.problem = member.launch.failure() or f"training ended with exit code {end.code}"
 
 
 def _is_resumable(info: Info) -> bool:

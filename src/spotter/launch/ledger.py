@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from spotter.launch.local import FOLDER
+from spotter.launch import launch as launching
+from spotter.launch.launch import FOLDER
 from spotter.rundir import identity, process, registry
 from spotter.rundir.files import StorageError
 from spotter.types import UserError
@@ -26,7 +27,7 @@ CREATE TABLE IF NOT EXISTS entries (
     id INTEGER PRIMARY KEY, key TEXT, wish TEXT, actor TEXT, steps INTEGER, minutes REAL,
     begun_at INTEGER, time TEXT, host TEXT, pid INTEGER, pid_start TEXT,
     run TEXT, used_steps INTEGER, used_minutes REAL,
-    problem TEXT DEFAULT '', renewed INTEGER DEFAULT 0
+    problem TEXT DEFAULT '', renewed INTEGER DEFAULT 0, launch TEXT DEFAULT ''
 );
 CREATE UNIQUE INDEX IF NOT EXISTS by_key ON entries (key) WHERE key != '';
 """
@@ -79,6 +80,8 @@ class Entry:
     problem: str
     renewed: int
     """1 once the user has reset the allowance: it no longer counts."""
+    launch: str = ""
+    """What started it, as run.json names it; empty before, and in books of older versions."""
 
     @property
     def lives(self) -> bool:
@@ -89,6 +92,8 @@ class Entry:
             return identity.age_s(self.time) < 60 * self.minutes + _STARTING_S
         if self.pid is not None:
             return _is_same(self.pid, self.pid_start)
+        if launch := launching.find(identity.home(), self.launch):
+            return launch.end() is None
         return identity.age_s(self.time) < _STARTING_S
 
 
@@ -135,12 +140,13 @@ class Ledger:
         with self._book() as book:
             return _known(book, key, text)
 
-    def started(self, id: int, pid: int) -> None:
-        """Its process exists."""
+    def started(self, id: int, pid: int | None, launch: str = "") -> None:
+        """Its process exists, or a job that will be one on another machine."""
+        start = "" if pid is None else process.start_of(pid)
         with self._book() as book:
             book.execute(
-                "UPDATE entries SET pid = ?, pid_start = ? WHERE id = ?",
-                (pid, process.start_of(pid), id),
+                "UPDATE entries SET pid = ?, pid_start = ?, launch = ? WHERE id = ?",
+                (pid, start, launch, id),
             )
 
     def became(self, id: int, run: str) -> bool:
@@ -194,6 +200,7 @@ class Ledger:
                 try:
                     for statement in filter(None, map(str.strip, _TABLE.split(";"))):
                         book.execute(statement)
+                    _add_younger(book)
                     yield book
                 except BaseException:
                     book.execute("ROLLBACK")
@@ -201,6 +208,13 @@ class Ledger:
                 book.execute("COMMIT")
         except (sqlite3.Error, OSError) as error:
             raise StorageError(f"cannot write {self._path}: {error}") from error
+
+
+def _add_younger(book: sqlite3.Connection) -> None:
+    """Columns that a book of an older version lacks."""
+    there = {row[1] for row in book.execute("PRAGMA table_info(entries)")}
+    if "launch" not in there:
+        book.execute("ALTER TABLE entries ADD COLUMN launch TEXT DEFAULT ''")
 
 
 def _known(book: sqlite3.Connection, key: str, text: str) -> Entry | None:
@@ -237,7 +251,8 @@ def _with_run(book: sqlite3.Connection, entry: Entry) -> Entry:
     """The entry with its run, and with the process that no server lived to write down."""
     run, pid, start = _run_of(book, entry), entry.pid, entry.pid_start
     session = _session(entry, _info(run))
-    if pid is None and session is not None and entry.host == process.host():
+    is_here = entry.host == process.host() and not entry.launch
+    if pid is None and session is not None and is_here:
         pid = session.pid
         start = process.start_of(pid) if pid is not None else ""
     if (run, pid) == (entry.run, entry.pid):
@@ -256,6 +271,8 @@ def _run_of(book: sqlite3.Connection, entry: Entry) -> str | None:
     runs = {other.run for other in others}
     pids = {other.pid for other in others if other.used_steps is None}
     for info in sorted(registry.listing().infos, key=lambda info: str(info["created"])):
+        if entry.launch and info["launch"] == entry.launch:
+            return str(info["id"])
         if info["host"] != entry.host or info["created"] < entry.time or info["id"] in runs:
             continue
         unclaimed = info["by"] == entry.actor and info["pid"] not in pids
@@ -299,7 +316,9 @@ def _info(run: str | None) -> identity.Info | None:
 def _has_ended(entry: Entry) -> bool:
     """Whether its run says so; the process exits shortly after."""
     info = _info(entry.run)
-    return info is not None and info["pid"] == entry.pid and info["status"] != "running"
+    if info is None or info["status"] == "running":
+        return False
+    return bool(info["launch"] == entry.launch if entry.launch else info["pid"] == entry.pid)
 
 
 def _used(entry: Entry) -> tuple[int, float]:

@@ -17,8 +17,8 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from spotter.launch import forms
+from spotter.launch.launch import Launch
 from spotter.launch.ledger import Entry, LaunchRequest
-from spotter.launch.local import Launch
 from spotter.mcp import safe
 from spotter.mcp.answers import Answer, clip
 from spotter.mcp.budgets import Budget, begun, gone_on
@@ -78,7 +78,7 @@ class Act:
         words = [*overrides, *budget.overrides]
         return self._launched(
             request, budget, reason, asked,
-            lambda: self.desk.launcher.start(address, words, reason, actor),
+            lambda: self.desk.dispatcher.start(address, words, reason, actor),
         )  # fmt: skip
 
     def fork(
@@ -108,7 +108,7 @@ class Act:
         words = [*changes, *budget.overrides]
         return self._launched(
             request, budget, reason, asked,
-            lambda: self.desk.launcher.fork(parent, checkpoint, base, words, reason, actor),
+            lambda: self.desk.dispatcher.fork(parent, checkpoint, base, words, reason, actor),
         )  # fmt: skip
 
     def resume(
@@ -139,13 +139,13 @@ class Act:
         words = [*overrides, *budget.overrides]
         return self._launched(
             request, budget, reason, asked,
-            lambda: self.desk.launcher.resume(chosen, words, reason, actor),
+            lambda: self.desk.dispatcher.resume(chosen, words, reason, actor),
         )  # fmt: skip
 
     def stop(self, ctx: Ctx, run: RunName, reason: Reason) -> Answer:
         """Ask a run to save and stop after this update, as Ctrl-C does."""
         chosen = self.desk.select(run)
-        self.desk.launcher.stop(chosen)
+        self.desk.dispatcher.stop(chosen)
         _note_down(chosen, "stop", _actor(ctx), reason)
         return Answer({"run": chosen.id, "stopping": True, "next": "`status` says when it ended"})
 
@@ -221,7 +221,7 @@ class Act:
         except BaseException as error:
             self.desk.ledger.failed(entry.id, str(error))
             raise
-        self.desk.ledger.started(entry.id, started.process.pid)
+        self.desk.ledger.started(entry.id, started.pid, started.token)
         found: Future[str | None] = Future()
         waiting = (entry, started, reason, asked, found)
         threading.Thread(target=self._await, args=waiting, daemon=True).start()
@@ -259,7 +259,6 @@ class Act:
         finally:
             if not found.done():
                 found.set_result(None)
-            started.process.wait()  # else it would linger in process lists once it has ended
 
     def _known(self, entry: Entry) -> Answer:
         """The same request again: whatever has become of the first."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from spotter.launch.local import changed_at
+from spotter.launch.logs import changed_at
 from spotter.mcp.answers import as_text, clip, plain
 from spotter.pages.digest.tokens import tokens
 from spotter.rundir import identity

@@ -1,12 +1,12 @@
-"""What every tool works at: the door to the runs, their histories, the launcher, the limits."""
+"""What every tool works at: the door to the runs, their histories, what starts runs, the limits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import BoundedSemaphore, Lock
 from typing import Any, Final
 
+from spotter.launch.dispatch import Dispatcher
 from spotter.launch.ledger import Ledger, Limits
-from spotter.launch.local import Launcher
 from spotter.launch.worker import Worker
 from spotter.rundir import group, selectors
 from spotter.rundir.access import Access, is_name
@@ -37,14 +37,14 @@ class Desk(Access):
 
     terms: Terms = field(default_factory=Terms)
     worker: Worker = field(default_factory=Worker)
-    launcher: Launcher = field(init=False)
+    dispatcher: Dispatcher = field(init=False)
     ledger: Ledger = field(init=False)
     _histories: Histories = field(default_factory=Histories)
     _room: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(_WAITING))
     _turn: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "launcher", Launcher(self.runs))
+        object.__setattr__(self, "dispatcher", Dispatcher(self.runs))
         object.__setattr__(self, "ledger", Ledger(self.runs))
 
     def select(self, selector: str) -> Run:

@@ -18,7 +18,7 @@ from spotter.config.foreign import (
     texts,
 )
 from spotter.config.overrides import parse, written
-from spotter.launch.local import checked, checked_resume
+from spotter.launch.checks import checked, checked_resume
 from spotter.rundir.run import Run
 from spotter.schedules import Schedule
 from spotter.types import UserError
@@ -138,6 +138,8 @@ def _check_text(path: tree.Path, text: str) -> None:
     where = tree.dotted(path)
     if path[:2] in OPENS_FILES and text:
         raise UserError(f"{where} opens files; {_TRUST}")
+    if path[:1] == ("launch",) and path[1:] not in ((), ("name",)):
+        raise UserError(f"{where} may hold commands; {_TRUST}")
     if may_name_file(path, text):
         raise UserError(f"{where}: {text[:80]!r} may name a file or code; {_TRUST}")
     if path not in _MAY_HOLD_SLASHES and re.search(r"[/\\~\x00]|\.\.", text):

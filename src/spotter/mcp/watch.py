@@ -8,7 +8,7 @@ from pydantic import Field
 
 from spotter.charts.points import downsample
 from spotter.diagnose.doctor.run import as_data, diagnose
-from spotter.launch.local import tail
+from spotter.launch.logs import tail
 from spotter.mcp import safe
 from spotter.mcp.alerts import Cursor, has_news, page
 from spotter.mcp.answers import Answer, as_text, clip, plain
@@ -204,7 +204,7 @@ def _health(desk: Desk, view: RunView) -> dict[str, object]:
         )
     elif holder:
         data |= {"pid": holder.pid, "heartbeat_s_ago": silent_s}
-        if desk.launcher.is_stopping(view.id, holder.pid):
+        if desk.dispatcher.is_stopping(view.id, holder.pid):
             data["stopping"] = True
     return data
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from spotter.config import NOT_THE_GAME
-from spotter.config.diff import difference
+from spotter.config.diff import NO_RESULT, difference
 from spotter.config.dump import brief, flow
 from spotter.intervals import FEWEST_SEEDS, Interval, over_seeds
 from spotter.rundir import trained
@@ -49,7 +49,8 @@ def groups(views: Sequence[RunView]) -> list[Group]:
     alike: dict[str, dict[int, RunView]] = {}
     for one in views:
         if one.score is not None and one.config and not one.changed:
-            settings = {key: v for key, v in one.config.items() if key != "seed"}
+            beside = ("seed", *NO_RESULT)
+            settings = {key: v for key, v in one.config.items() if key not in beside}
             alike.setdefault(flow(settings), {}).setdefault(one.info["seed"], one)
     several = [tuple(of_seed.values()) for of_seed in alike.values() if len(of_seed) > 1]
     return [Group(them, over_seeds([v.score.mean for v in them if v.score])) for them in several]

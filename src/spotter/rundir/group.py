@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from spotter.config import RunConfig
-from spotter.config.diff import difference
+from spotter.config.diff import NO_RESULT, difference
 from spotter.config.dump import flow
 from spotter.intervals import Interval, over_seeds
 from spotter.rundir import registry, selectors
@@ -127,8 +127,9 @@ def _weights(parent: Parent) -> list[object]:
 
 
 def _but_the_seed(settings: Mapping[str, object]) -> dict[str, object]:
-    """What runs of a group have in common; where their numbers go besides is no part of it."""
-    return {key: value for key, value in settings.items() if key not in ("seed", "sinks")}
+    """What runs of a group have in common: not where they are trained and their numbers go."""
+    beside = ("seed", "sinks", *NO_RESULT)
+    return {key: value for key, value in settings.items() if key not in beside}
 
 
 @dataclass(frozen=True)

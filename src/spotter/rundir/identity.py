@@ -23,6 +23,8 @@ FORMAT: Final = 2
 FOLDER_VARIABLE: Final = RUNS_VARIABLE
 ACTOR_VARIABLE: Final = "SPOTTER_ACTOR"
 """Set by a program that starts a run on behalf of a user: their name, instead of the account's."""
+LAUNCH_VARIABLE: Final = "SPOTTER_LAUNCH"
+"""Set for a process that a launcher started: what run.json calls `launch`."""
 SILENT_AFTER_S: Final = 120
 
 Info = dict[str, Any]
@@ -53,6 +55,7 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "ended": (str, type(None)),
     "by": (str,),
     "group": (str,),
+    "launch": (str,),
     "command": (list,),
     "host": (str,),
     "pid": (int,),
@@ -89,6 +92,7 @@ def defaults() -> Info:
         "resumes": [],
         "why": "",
         "group": "",
+        "launch": "",
         "resume_grade": None,
         "best": None,
         "best_interval": None,
@@ -252,6 +256,11 @@ def now() -> str:
 
 def age_s(time: str) -> float:
     return (datetime.now(UTC) - datetime.fromisoformat(time)).total_seconds()
+
+
+def launch() -> str:
+    """What started this process; empty where no launcher did."""
+    return os.environ.get(LAUNCH_VARIABLE, "")
 
 
 def user() -> str:

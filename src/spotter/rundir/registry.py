@@ -23,7 +23,7 @@ from spotter.rundir.identity import Info, home
 from spotter.types import UserError
 
 INDEX: Final = "index.sqlite"
-_VERSION: Final = 7
+_VERSION: Final = 8
 # Clocks of file systems tick slowly: a file this young may change again without looking it.
 _SETTLED_NS: Final = 3_000_000_000
 _TABLE: Final = (

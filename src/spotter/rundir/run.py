@@ -100,6 +100,7 @@ class Run:
             "parent": parent,
             "why": why,
             "group": group,
+            "launch": identity.launch(),
         }
         run = cls(_new_folder(home or identity.home()))
         try:
@@ -134,8 +135,14 @@ class Run:
         return identity.present(self.folder, identity.read(self.folder))
 
     def settings(self) -> dict[str, Any]:
-        """config.yaml as plain data, unchecked: settings may be of another version."""
-        return from_older(self.written())
+        """config.yaml as plain data, unchecked: settings may be of another version.
+
+        Where a run from elsewhere was trained says nothing about this machine, and might run code.
+        """
+        data = from_older(self.written())
+        if data.get("launch") and self.info()["foreign"]:
+            data["launch"] = None
+        return data
 
     def written(self) -> dict[str, Any]:
         """`settings` without those that are younger than the run."""
@@ -214,6 +221,7 @@ class Run:
             host=process.host(),
             pid=os.getpid(),
             pid_start=process.start_of(os.getpid()),
+            launch=identity.launch(),
             **_game(config),
             **self._still_reached(info, env_steps),
             **_marks(self.id, config),

@@ -12,7 +12,7 @@ from spotter.config import NOT_THE_GAME
 from spotter.config.dump import flow
 
 _BESIDE_LEARNING: Final = (
-    *("budget", "eval", "checkpoint", "video", "alerts", "sinks", "device", "threads"),
+    *("budget", "eval", "checkpoint", "video", "alerts", "sinks", "launch", "device", "threads"),
     *(f"env.{name}" for name in NOT_THE_GAME if name != "count"),
     *("policy.engine", "policy.precision"),
 )

@@ -1,9 +1,9 @@
-"""What every page is given: the door to the runs, the process that computes, the launcher."""
+"""What every page is given: the door to the runs, the process that computes, what starts runs."""
 
 from dataclasses import dataclass, field
 from typing import Final
 
-from spotter.launch.local import Launcher
+from spotter.launch.dispatch import Dispatcher
 from spotter.launch.worker import Worker
 from spotter.rundir.access import Access
 from spotter.rundir.histories import Histories
@@ -18,7 +18,7 @@ class Context(Access):
 
     worker: Worker
     histories: Histories = field(default_factory=Histories)
-    launcher: Launcher = field(init=False)
+    dispatcher: Dispatcher = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "launcher", Launcher(self.runs))
+        object.__setattr__(self, "dispatcher", Dispatcher(self.runs))

@@ -81,7 +81,7 @@ class Head:
 
     def show(self, now: Now) -> None:
         info, living = now.view.info, now.is_living
-        stopping = living and self._context.launcher.is_stopping(info["id"], info["pid"])
+        stopping = living and self._context.dispatcher.is_stopping(info["id"], info["pid"])
         word = "stopping" if stopping else str(info["status"])
         doing = now.view.phase if now.view.phase != "training" and not stopping else ""
         self._status.text = f"{word}: {doing}" if doing else word

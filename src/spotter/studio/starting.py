@@ -12,7 +12,8 @@ from nicegui import ui
 
 from spotter.config.catalogue import entries
 from spotter.launch import forms
-from spotter.launch.local import Launch, checked
+from spotter.launch.checks import checked
+from spotter.launch.launch import Launch
 from spotter.rundir import checkpoints
 from spotter.rundir.run import Run
 from spotter.studio import theme
@@ -49,7 +50,7 @@ async def start(context: Context) -> None:
     form = _Form(
         "Start a run",
         "Start",
-        lambda wish: context.launcher.start(wish.address, wish.overrides, wish.why),
+        lambda wish: context.dispatcher.start(wish.address, wish.overrides, wish.why),
         lambda wish: [wish.address, *wish.overrides],
     )
     form.add_address()
@@ -65,7 +66,7 @@ async def fork(context: Context, run: Run) -> None:
         form = _Form(
             f"Fork {run.id}",
             "Fork",
-            lambda wish: context.launcher.fork(
+            lambda wish: context.dispatcher.fork(
                 run, wish.checkpoint, wish.address, wish.overrides, wish.why
             ),
             lambda wish: [wish.address, *wish.overrides, "--from", f"{run.id}/{wish.checkpoint}"],
@@ -91,7 +92,7 @@ async def resume(context: Context, run: Run) -> None:
         form = _Form(
             f"Resume {run.id}",
             "Resume",
-            lambda wish: context.launcher.resume(run, wish.overrides, wish.why),
+            lambda wish: context.dispatcher.resume(run, wish.overrides, wish.why),
             lambda wish: ["--resume", run.id, *wish.overrides],
         )
         form.add_text("It continues from its latest checkpoint.")
@@ -106,7 +107,7 @@ async def stop(context: Context, run: Run) -> None:
     text = f"Stop {run.id}? It finishes its update, saves, and can be resumed later."
     if await theme.confirm(text, "Stop the run"):
         with _saying():
-            await asyncio.to_thread(context.launcher.stop, run)
+            await asyncio.to_thread(context.dispatcher.stop, run)
             ui.notify(f"{run.id} is stopping: it saves first", type="info")
 
 
@@ -128,7 +129,7 @@ async def arrive(launch: Launch) -> None:
     waiting = ui.notification("Starting…", spinner=True, timeout=None)
     try:
         for _ in range(round(_PATIENCE_S / _LOOK_EVERY_S)):
-            failure = launch.failure()
+            failure = await asyncio.to_thread(launch.failure)
             if failure:
                 raise UserError(failure)
             found = await asyncio.to_thread(launch.run_id)
@@ -137,7 +138,7 @@ async def arrive(launch: Launch) -> None:
                 return
             await asyncio.sleep(_LOOK_EVERY_S)
         raise UserError(
-            f"process {launch.process.pid} has not begun to train yet; see {launch.log}"
+            f"{launch} has not begun to train yet; its run will be in the list, see {launch.log}"
         )
     finally:
         waiting.dismiss()

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from spotter.config.dump import flow
 from spotter.config.overrides import Override, parse
 from spotter.envs.families import python
+from spotter.launch.dispatch import Dispatcher
 from spotter.launch.group import GroupTraining, Member
 from spotter.rundir import checkpoints, identity
 from spotter.rundir.run import Run
@@ -46,7 +47,10 @@ def train(name: str, seeds: Sequence[int], order: Order) -> GroupResult:
     given = [order.address, *words(order.edits), *(order.origin.words() if order.origin else [])]
     # as multiprocessing does: what this process can import, its children can
     around = {"PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
-    training = GroupTraining(name, given, seeds, order.jobs, order.why, again=True, around=around)
+    dispatcher = Dispatcher(identity.home(), around)
+    training = GroupTraining(
+        name, given, seeds, order.jobs, order.why, again=True, dispatcher=dispatcher
+    )
     follow(training, order.quiet)
     for member in training.members:
         if member.state == "failed":

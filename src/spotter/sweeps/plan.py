@@ -4,11 +4,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from spotter.config import Resolved, RunConfig
+from spotter.config import LauncherConfig, Resolved, RunConfig
+from spotter.rundir import identity
 from spotter.rundir.run import Run
 from spotter.sinks.console import Console
 from spotter.training.resume import Fork, Origin, Resume
 from spotter.training.run import Result, train
+from spotter.types import UserError
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,27 @@ class Plan:
         """The other run it begins with, if it does."""
         return self.origin if isinstance(self.origin, Fork) else None
 
+    @property
+    def resumed(self) -> Run | None:
+        """The run it continues, if it does."""
+        return self.origin.saved.run if isinstance(self.origin, Resume) else None
+
+    @property
+    def launcher(self) -> LauncherConfig | None:
+        """What starts it; None where that is this process, or has done so."""
+        return None if identity.launch() else self.config.launch
+
     def train(self, quiet: bool, save: bool = True) -> Result:
+        refuse_launch(self.config)
         sinks = () if quiet else (Console(),)
         new_run = self.new_run if save else None
         return train(self.config, sinks, new_run, self.origin, self.written, self.notes)
+
+
+def refuse_launch(config: RunConfig) -> None:
+    """Where this process trains and was not started for it by the launcher."""
+    if config.launch is not None and not identity.launch():
+        raise UserError(
+            f"launch={config.launch.name} is for `spotter train`, Studio and agents; this call "
+            "trains in this process: leave it out, or set launch to null"
+        )

@@ -13,6 +13,7 @@ from spotter.text.numbers import count, mean_over_seeds, number, plural, printab
 from spotter.types import UserError
 
 if TYPE_CHECKING:
+    from spotter.launch.dispatch import Dispatcher
     from spotter.launch.group import GroupTraining, Member
     from spotter.rundir.group import Verdict
     from spotter.sweeps.plan import Plan
@@ -40,6 +41,27 @@ class GroupPlan:
 def train(wanted: GroupPlan, quiet: bool, require_solved: bool) -> None:
     """Exits with 1 if a run failed, or is unsolved where that is required; as a run if stopped or
     refused."""
+    from spotter.rundir import group as grouping
+
+    training, plan = prepare(wanted), wanted.plan
+    _echo_beginning(training, wanted.jobs, quiet)
+    request = follow(training, quiet)
+    if all(member.code == _REFUSED for member in training.members):
+        raise UserError(training.members[0].problem)
+    infos = [member.info for member in training.members if member.info is not None]
+    found = grouping.verdict(infos)
+    seeds, name = len(training.members), training.name
+    echo(verdict(plan.address, name, found, seeds))
+    is_complete = all(member.state == "finished" for member in training.members)
+    if request and not is_complete:
+        echo(f"the same command completes group {name}", err=True)
+        sys.exit(EXIT_CODES[request])
+    if not is_complete or (require_solved and found.solved < seeds):
+        sys.exit(1)
+
+
+def prepare(wanted: GroupPlan, elsewhere: "Dispatcher | None" = None) -> "GroupTraining":
+    """The group, of which nothing has been started; `elsewhere` starts all of it at once."""
     from spotter.launch.group import GroupTraining
     from spotter.rundir import group as grouping
     from spotter.rundir.registry import listing
@@ -50,20 +72,8 @@ def train(wanted: GroupPlan, quiet: bool, require_solved: bool) -> None:
         wanted.name or grouping.default_name(plan.address, plan.config, start)
     )
     grouping.check_alike(name, plan.config, grouping.members(name, listing().infos), start)
-    training = GroupTraining(name, wanted.words, seeds, wanted.jobs, wanted.why)
-    _echo_beginning(training, wanted.jobs, quiet)
-    request = follow(training, quiet)
-    if all(member.code == _REFUSED for member in training.members):
-        raise UserError(training.members[0].problem)
-    infos = [member.info for member in training.members if member.info is not None]
-    found = grouping.verdict(infos)
-    echo(verdict(plan.address, name, found, len(seeds)))
-    is_complete = all(member.state == "finished" for member in training.members)
-    if request and not is_complete:
-        echo(f"the same command completes group {name}", err=True)
-        sys.exit(EXIT_CODES[request])
-    if not is_complete or (require_solved and found.solved < len(seeds)):
-        sys.exit(1)
+    jobs = len(seeds) if elsewhere else wanted.jobs
+    return GroupTraining(name, wanted.words, seeds, jobs, wanted.why, dispatcher=elsewhere)
 
 
 def _echo_beginning(training: "GroupTraining", at_once: int, quiet: bool) -> None:

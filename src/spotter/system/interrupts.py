@@ -8,6 +8,7 @@ import _thread
 import contextlib
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,6 +35,15 @@ _INSIST_S: Final = 60.0
 """Between asking for an overdue stop and insisting on it."""
 _LOOK_EVERY_S: Final = 0.1
 _checks: list[Callable[[], None]] = []
+
+
+def ask_to_stop(pid: int) -> None:
+    """What Ctrl-C does, to one process; `OSError` where it is gone or another user's."""
+    # Windows delivers Ctrl-C to a whole console only; Ctrl-Break reaches one process group
+    if sys.platform == "win32":
+        os.kill(pid, signal.CTRL_BREAK_EVENT)
+    else:
+        os.kill(pid, signal.SIGINT)
 
 
 class Interrupted(KeyboardInterrupt):

@@ -288,7 +288,8 @@ def _is_unpaired(written: Mapping[str, Any]) -> bool:
 def _other_game(config: RunConfig, overrides: Sequence[Override]) -> RunConfig:
     """With the changes; refused where none of them has to do with playing."""
     other = changed(config, overrides)
-    for name in difference(config.as_data(), other.as_data()):
+    elsewhere = ["launch"] if config.launch != other.launch else []
+    for name in (*elsewhere, *difference(config.as_data(), other.as_data())):
         if name.partition(".")[0] not in _PLAYED_BY:
             raise UserError(
                 f"{name} changes nothing about how a saved policy plays; settings of "

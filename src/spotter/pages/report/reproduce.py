@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from spotter.config import resolve, validate
+from spotter.config.diff import difference
 from spotter.config.dump import flow
 from spotter.diagnose.doctor.changes import start_words
 from spotter.rundir import trust
@@ -80,7 +81,7 @@ def _overrides(
         again = resolve(address, texts).config.as_data()
     except (UserError, ImportError):
         return None
-    return (own, texts) if again == wanted else None
+    return None if difference(again, wanted) else (own, texts)
 
 
 def _notes(info: Mapping[str, Any], changed: bool) -> Iterator[str]:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from nicegui import ui
 
-from spotter.launch.local import changed_at
+from spotter.launch.logs import changed_at
 from spotter.launch.worker import WorkerError
 from spotter.rundir import checkpoints
 from spotter.rundir.access import is_name

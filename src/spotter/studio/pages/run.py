@@ -8,7 +8,7 @@ from nicegui import app as pages
 from nicegui import ui
 
 from spotter.charts import echarts
-from spotter.launch.local import tail
+from spotter.launch.logs import tail
 from spotter.pages.report import write_report
 from spotter.rundir.run import Run
 from spotter.studio import charts, run_view, starting, theme, zoom
@@ -69,7 +69,7 @@ class _Page:
             return
         now = self._now
         info = now.view.info
-        stopping = self._context.launcher.is_stopping(info["id"], info["pid"])
+        stopping = self._context.dispatcher.is_stopping(info["id"], info["pid"])
         policy = (now.has_checkpoint, now.has_episodes)
         marks = (len(now.view.alerts), len(now.changes))
         seen = (info, now.version, marks, now.people, policy, stopping)

@@ -95,7 +95,6 @@ class Board:
         """Runs that the query means, newest first; folders that cannot be read, and why."""
         with self._lock:
             if monotonic() - self._made > _FRESH_S:
-                self._context.launcher.reap()
                 self._infos = self._context.infos()
                 self._rows = {info["id"]: self._row(info) for info in self._infos}
                 self._problems = self._context.problems()
@@ -106,7 +105,7 @@ class Board:
     def _row(self, info: Info) -> Row:
         glance = self._context.histories.glance(Run(self._context.runs / info["id"]))
         living = info["status"] in _LIVING
-        stopping = living and self._context.launcher.is_stopping(info["id"], info["pid"])
+        stopping = living and self._context.dispatcher.is_stopping(info["id"], info["pid"])
         status = "stopping" if stopping else info["status"]
         text, mark = run_view.score_text(judged(info))
         fps = glance.fps if living else None

@@ -8,7 +8,9 @@ import time
 
 import pytest
 
-from spotter.launch.local import Launcher, tail
+from spotter.launch import launch as launching
+from spotter.launch.dispatch import Dispatcher
+from spotter.launch.logs import tail
 from spotter.rundir import checkpoints, lock
 from spotter.rundir.run import Run
 from spotter.types import UserError
@@ -30,106 +32,108 @@ def wait_for(condition, seconds=90.0):
 
 
 @pytest.fixture
-def launcher(tmp_path, monkeypatch):
+def dispatcher(tmp_path, monkeypatch):
     monkeypatch.setenv("SPOTTER_RUNS", str(tmp_path / "runs"))
-    launcher = Launcher(tmp_path / "runs")
-    yield launcher
-    for launch in launcher.launches:
-        if launch.process.poll() is None:
-            launch.process.kill()
-        launch.process.wait()
+    dispatcher = Dispatcher(tmp_path / "runs")
+    yield dispatcher
+    for launch in launching.every(dispatcher.runs):
+        while launch.end() is None:
+            launch.stop()
+            time.sleep(1.5)  # else both are one request
 
 
-def begun(launcher, launch):
+def begun(dispatcher, launch):
     id = wait_for(lambda: launch.run_id() or launch.failure())
-    run = Run(launcher.runs / id)
+    run = Run(dispatcher.runs / id)
     assert run.metrics_path.parent.is_dir(), id
     return run
 
 
-def test_start_stop_resume_and_fork(launcher):
-    launch = launcher.start("CartPole-v1:ppo", LONG, why="to be stopped")
-    run = begun(launcher, launch)
+def test_start_stop_resume_and_fork(dispatcher):
+    launch = dispatcher.start("CartPole-v1:ppo", LONG, why="to be stopped")
+    run = begun(dispatcher, launch)
     assert run.info()["why"] == "to be stopped"
-    assert os.name == "nt" or os.getsid(launch.process.pid) == launch.process.pid
+    assert os.name == "nt" or os.getsid(launch.pid) == launch.pid
     with pytest.raises(UserError, match="being trained"):
-        launcher.resume(run)
+        dispatcher.resume(run)
     wait_for(lambda: any(True for _ in run.metrics()))
 
-    launcher.stop(run)
-    assert launcher.is_stopping(run.id, launch.process.pid)
+    dispatcher.stop(run)
+    assert dispatcher.is_stopping(run.id, launch.pid)
     with pytest.raises(UserError, match="stopping already"):  # a second Ctrl-C would not save
-        launcher.stop(run)
+        dispatcher.stop(run)
     with pytest.raises(UserError, match="stopping already"):  # nor would another server's
-        Launcher(launcher.runs).stop(run)
-    launch.process.wait(60)
+        Dispatcher(dispatcher.runs).stop(run)
+    wait_for(launch.end, 60)
     info = run.info()
     assert info["status"] == "interrupted"
     assert checkpoints.read(run.folder)[-1].env_steps == info["env_steps"] > 0
     with pytest.raises(UserError, match="not being trained"):
-        launcher.stop(run)
-    wait_for(lambda: not list(launcher.runs.glob(".launched/*.stop")), 10)
+        dispatcher.stop(run)
+    wait_for(lambda: not list(dispatcher.runs.glob(".launched/*.stop")), 10)
 
     more = [f"budget.env_steps={info['env_steps'] + 256}"]
-    resumed = launcher.resume(run, more)
-    resumed.process.wait(90)
+    resumed = dispatcher.resume(run, more)
+    wait_for(resumed.end, 90)
     assert resumed.failure() is None
     assert resumed.run_id() == run.id
     assert run.info()["status"] == "finished" and len(run.info()["resumes"]) == 1
 
-    forked = launcher.fork(run, "@latest", "CartPole-v1:ppo", SHORT, actor="agent x\nvia mcp")
-    forked.process.wait(90)
-    child = begun(launcher, forked)
+    forked = dispatcher.fork(run, "@latest", "CartPole-v1:ppo", SHORT, actor="agent x\nvia mcp")
+    wait_for(forked.end, 90)
+    child = begun(dispatcher, forked)
     assert child.info()["parent"]["run"] == run.id
     assert child.info()["by"] == "agent x via mcp" != run.info()["by"]
 
 
-def test_a_wrong_setting_starts_nothing(launcher):
+def test_a_wrong_setting_starts_nothing(dispatcher):
     with pytest.raises(UserError, match=r"did you mean algo\.lr"):
-        launcher.start("CartPole-v1:ppo", ["algo.lrr=1"])
+        dispatcher.start("CartPole-v1:ppo", ["algo.lrr=1"])
     with pytest.raises(UserError, match="no checkpoint"):
-        launcher.fork(make_run(launcher.runs), "../..", "CartPole-v1:ppo")
-    assert launcher.launches == []
+        dispatcher.fork(make_run(dispatcher.runs), "../..", "CartPole-v1:ppo")
+    assert not list(launching.every(dispatcher.runs))
 
 
-def test_a_fixed_setting_resumes_nothing(launcher):
-    run = make_run(launcher.runs)
+def test_a_fixed_setting_resumes_nothing(dispatcher):
+    run = make_run(dispatcher.runs)
     with pytest.raises(UserError, match=r"policy\.hidden cannot change .* a fork of it"):
-        launcher.resume(run, ["policy.hidden=[8]"])
-    assert launcher.launches == []
+        dispatcher.resume(run, ["policy.hidden=[8]"])
+    assert not list(launching.every(dispatcher.runs))
 
 
-def test_what_a_server_left_behind_that_is_gone_is_swept_away(launcher):
-    run = make_run(launcher.runs, status="running")
-    folder = launcher.runs / ".launched"
+def test_what_a_server_left_behind_that_is_gone_is_swept_away(dispatcher):
+    run = make_run(dispatcher.runs, status="running")
+    folder = dispatcher.runs / ".launched"
     folder.mkdir()
     holder = lock.living_holder(run.folder, run.info())
-    kept = launcher._marker(run.id, holder)
+    kept = dispatcher._marker(run.id, holder)
     for marker in (kept, folder / f"{run.id}-99999999-1.stop", folder / "20990101-x-1-1.stop"):
         marker.touch()
-    launcher._new_log()
+    dispatcher._sweep()
     assert list(folder.glob("*.stop")) == [kept]
 
 
-def test_a_start_that_fails_says_why(launcher):
-    launch = launcher.start("CartPole-v1:ppo", ["env.kwargs={nonsense: 1}", *SHORT])
-    launch.process.wait(90)
+def test_a_start_that_fails_says_why(dispatcher):
+    launch = dispatcher.start("CartPole-v1:ppo", ["env.kwargs={nonsense: 1}", *SHORT])
+    wait_for(launch.end, 90)
     assert "nonsense" in launch.failure()
     assert "\n" not in launch.failure()
     assert launch.run_id() is None
 
 
 @pytest.mark.skipif(os.name == "nt", reason="other signals there")
-def test_a_run_started_elsewhere_can_be_stopped_too(launcher):
+def test_a_run_started_elsewhere_can_be_stopped_too(dispatcher):
     command = [sys.executable, "-m", "spotter", "train", "CartPole-v1:ppo", *LONG, "--quiet"]
-    env = {**os.environ, "SPOTTER_RUNS": str(launcher.runs)}
+    env = {**os.environ, "SPOTTER_RUNS": str(dispatcher.runs)}
     process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)  # fmt: skip
     try:
-        found = wait_for(lambda: [p for p in launcher.runs.glob("2*") if (p / "run.json").exists()])
+        found = wait_for(
+            lambda: [p for p in dispatcher.runs.glob("2*") if (p / "run.json").exists()]
+        )
         run = Run(found[0])
         wait_for(lambda: any(True for _ in run.metrics()))
-        launcher.stop(run)
+        dispatcher.stop(run)
         assert process.wait(60) == 130
         assert run.info()["status"] == "interrupted"
     finally:
@@ -138,12 +142,12 @@ def test_a_run_started_elsewhere_can_be_stopped_too(launcher):
         process.wait()
 
 
-def test_a_run_of_another_machine_is_not_stopped_here(launcher):
-    run = make_run(launcher.runs, status="running")
+def test_a_run_of_another_machine_is_not_stopped_here(dispatcher):
+    run = make_run(dispatcher.runs, status="running")
     lock = next(run.folder.glob("trainer-*.lock"))
     lock.write_text(lock.read_text().replace(run.info()["host"], "elsewhere"))
     with pytest.raises(UserError, match="stop it there"):
-        launcher.stop(run)
+        dispatcher.stop(run)
 
 
 def test_the_tail_of_a_log_begins_with_a_whole_line(tmp_path):
