@@ -11,6 +11,7 @@ from spotter.pages.report import reproduce
 from spotter.rundir import compare, group
 from spotter.rundir.run import Run
 from spotter.rundir.view import RunView
+from spotter.training import evaluate
 from spotter.types import UserError
 from tests.rundir.making import maker
 
@@ -74,3 +75,8 @@ def test_a_call_from_python_trains_in_its_process_and_refuses_another(folder, ho
     with pytest.raises(UserError, match="launch=local is for `spotter train`"):
         spotter.train("CartPole-v1:ppo", "launch=local", quiet=True, **how)
     assert not list(Path("runs").glob("2*"))
+
+
+def test_an_evaluation_refuses_it(make):
+    with pytest.raises(UserError, match="launch changes nothing about how a saved policy plays"):
+        evaluate._other_game(make().config(), ["launch=slurm"])

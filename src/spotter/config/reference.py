@@ -15,6 +15,7 @@ from pydantic_core import PydanticUndefined
 
 from spotter import plugins
 from spotter.config import synonyms, tree
+from spotter.config.demo import DemoConfig
 from spotter.config.models import (
     AlgoConfig,
     EnvConfig,
@@ -89,6 +90,7 @@ def _entries() -> Iterator[Entry]:
             yield _entry(key, key, info, "run")
         elif model not in (AlgoConfig, PlateauConfig):
             yield from _of_model(model, f"{key}.", key)
+    yield from _of_model(DemoConfig, "env.demo.", "env.demo")
     yield from _of_model(PlateauConfig, "plateau.", "plateau")
     yield from _of_model(PlateauAction, "plateau.actions[].", "plateau")
     for name in plugins.names("algos"):
