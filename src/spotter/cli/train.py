@@ -166,10 +166,7 @@ def run(
         if require_solved:
             _check_solvable(plan, verify)
         here = {"--verify": verify, "--no-save": no_save}
-        if seeds is not None:
-            _refuse_with_seeds(settings, here)
-        elif jobs is not None:
-            raise UserError("--jobs needs --seeds: one run is one process")
+        _check_seeds(seeds, jobs, settings, here)
         if launcher := plan.launcher:
             here |= {"--require-solved": require_solved}
             launching.refuse(launcher, {**here, "--jobs": jobs})
@@ -253,7 +250,13 @@ def _refuse_with_resume(given: Mapping[str, object]) -> None:
             raise UserError(f"{option} does not go with --resume, which continues one run")
 
 
-def _refuse_with_seeds(settings: list[str], given: Mapping[str, object]) -> None:
+def _check_seeds(
+    seeds: str | None, jobs: str | None, settings: list[str], given: Mapping[str, object]
+) -> None:
+    if seeds is None:
+        if jobs is not None:
+            raise UserError("--jobs needs --seeds: one run is one process")
+        return
     if any(text.partition("=")[0].strip() == "seed" for text in settings):
         raise UserError("--seeds says which seeds: leave out --seed and seed=")
     for option, value in given.items():
