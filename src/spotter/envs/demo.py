@@ -175,16 +175,12 @@ class FromDemo(SeededWrapper):
         return bool(self._score >= demo.won[-1] - demo.won[self.start])
 
     def _is_over(self, info: dict[str, Any]) -> tuple[bool, bool]:
-        """By success, by taking too long, and within the demonstration by a lost life.
+        """Ends by success or a lost life, and by taking too long, at the start of the game as well.
 
-        From the start of the game every life has its time: without a bound, an env that stands
-        still somewhere safe would not end its episode for hours.
+        Else an env that stands still somewhere safe would not end its episode for hours.
         """
         lives, self._lives = self._lives, int(info.get("lives", 0))
-        has_died = self._lives < lives
-        if has_died:
-            self._taken = 0
-        terminated = self._has_succeeded or (has_died and self.start > 0)
+        terminated = self._has_succeeded or self._lives < lives
         most = len(self._demo.actions) - self.start + self._rule.extra
         return terminated, not terminated and self._taken >= most
 
