@@ -15,6 +15,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789_"
 DATA = resolve(
     ADDRESS,
     {
+        "env.demo": {"actions": "1*3", "score": 1},
         "env.wrappers": [{"name": "frame_stack"}, {"name": "time_limit", "steps": 9}],
         "reward.signals": [{"source": "info", "key": "x"}],
         "algo.clip": {"shape": "linear", "start": 0.2, "end": 0.1, "from": 0.1, "to": 0.9},

@@ -92,6 +92,8 @@ def _settings(name: str, given: dict[str, Any]) -> None:
     if given.get("resume"):
         changed(resolve("CartPole-v1:ppo").config, [*([address] if address else []), *overrides])
     elif name in _RESOLVED and address and not address.startswith(MADE_UP):
+        if given.get("demo"):  # it fills in what an exploration found
+            overrides = ["env.demo={actions: 0*1, score: 1}", *overrides]
         resolve(address, with_launch(list(overrides), given.get("launch")), given.get("algo"))
 
 

@@ -80,6 +80,7 @@ ELSEWHERE = {
         "what is trained, and in what",
     ),
     **dict.fromkeys(("env.previous_action", "env.previous_reward"), "tests/envs/test_previous.py"),
+    "env.demo": "tests/envs/test_demo.py, tests/training/test_imitation.py",
     "env.drop": "leaves of a Dict observation; tests/envs",
     "algo.overlap": "what is learnt, one update late: tests/training/test_sources.py",
     "env.backend": "tests/conformance: every back-end gives the same numbers",

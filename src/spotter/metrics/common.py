@@ -115,7 +115,7 @@ _EPISODES = (
         low=0,
         high=1,
         precision=2,
-        priority=44,
+        priority=45,
         advice="Stuck for long: a shorter demonstration, more env.demo.extra, a lower algo.lr.",
     ),
     MetricSpec(
@@ -125,13 +125,13 @@ _EPISODES = (
         low=0,
         high=1,
         precision=2,
-        priority=44,
+        priority=46,
     ),
     MetricSpec(
         "info/*",
         "mean over the last 100 episodes of a numeric info key: KEY/mean over an episode's steps, "
         "KEY/last at its end",
-        priority=45,
+        priority=47,
     ),
 )
 

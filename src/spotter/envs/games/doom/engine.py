@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -153,9 +154,10 @@ class _Home:
         self.starter = ""
         if os.name == "posix":
             self.starter = self._write_starter()
+            began = repr(time.time())
             with children.signals_blocked():
                 self._warden = subprocess.Popen(
-                    [sys.executable, "-I", "-S", orphan_killer.__file__, self.folder],
+                    [sys.executable, "-I", "-S", orphan_killer.__file__, self.folder, began],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,

@@ -23,8 +23,8 @@ _MAKING_S = 1.0
 _STARTING_S = 0.3  # a game that was just being started has no command line of its own yet
 
 
-def main(folder: str) -> None:
-    began = time.time()
+def main(folder: str, began: float) -> None:
+    """`began` is when the owner started this process: it may make games before this one runs."""
     sys.stdin.buffer.read()
     end_games(folder)
     time.sleep(_STARTING_S)
@@ -100,4 +100,4 @@ def processes() -> Iterator[tuple[int, list[str]]]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], float(sys.argv[2]))
