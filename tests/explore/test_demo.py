@@ -28,3 +28,8 @@ def test_an_archive_of_another_game_or_without_a_score_is_refused(tmp_path):
         of_archive(tmp_path, "CartPole-v1")
     with pytest.raises(UserError, match="has a score yet, so there is nothing to learn from"):
         of_archive(tmp_path, ID)
+
+
+def test_a_folder_without_an_archive_is_refused_with_the_command_that_makes_one(tmp_path):
+    with pytest.raises(UserError, match=r"holds no exploration; make one with: spotter explore A-v0"):
+        of_archive(tmp_path, "A-v0")

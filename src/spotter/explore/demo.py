@@ -4,12 +4,14 @@ from pathlib import Path
 from typing import Any
 
 from spotter.config import demo
-from spotter.explore.archive import load
+from spotter.explore.archive import FILE, load
 from spotter.types import UserError
 
 
 def of_archive(folder: Path, env_id: str) -> dict[str, Any]:
     """Its best way, for a training in this environment."""
+    if not (folder / FILE).exists():
+        raise UserError(f"{folder} holds no exploration; make one with: spotter explore {env_id}")
     archive, about = load(folder)
     explored, best = about["settings"], archive.nodes[archive.best]
     if explored["env"]["id"] != env_id:
