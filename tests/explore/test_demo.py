@@ -31,5 +31,5 @@ def test_an_archive_of_another_game_or_without_a_score_is_refused(tmp_path):
 
 
 def test_a_folder_without_an_archive_is_refused_with_the_command_that_makes_one(tmp_path):
-    with pytest.raises(UserError, match=r"holds no exploration; make one with: spotter explore A-v0"):
+    with pytest.raises(UserError, match="make one with: spotter explore A-v0"):
         of_archive(tmp_path, "A-v0")
