@@ -34,7 +34,7 @@ def test_a_run_holds_the_way_itself(spotter, archive, folder):
     ("words", "sentence"),
     [
         (["CartPole-v1:ppo", "--demo", "ARCHIVE"], "holds an exploration of"),
-        ([ID, "--demo", "nowhere"], "nowhere/archive.npz is no archive that can be read"),
+        ([ID, "--demo", "nowhere"], "nowhere holds no exploration; make one with: spotter explore"),
         (["--resume", "@last", "--demo", "ARCHIVE"], "--demo does not go with --resume"),
         ([ID, "--demo", "ARCHIVE", "env.demo.back=0"], "env.demo.back"),
         ([ID, "env.demo.clone=5"], "env.demo.actions is missing"),
