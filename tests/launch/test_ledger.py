@@ -254,13 +254,18 @@ class Elsewhere:
         raise AssertionError("nothing stops it here")
 
 
-def test_a_job_of_another_machine_counts_until_its_launcher_says_that_it_ended(runs, monkeypatch):
+def started_elsewhere(runs, monkeypatch):
     launcher = Elsewhere()
     monkeypatch.setattr(launching, "launcher", lambda config: launcher)
     launch = launching.start(runs, launching.chosen("slurm"), ["X"], ["true"], {})
     book = Ledger(runs)
     entry, _ = book.reserve(request(steps=300), MANY)
     book.started(entry.id, launch.pid, launch.token)
+    return book, entry, launch, launcher
+
+
+def test_a_job_of_another_machine_counts_until_its_launcher_says_that_it_ended(runs, monkeypatch):
+    book, entry, launch, _ = started_elsewhere(runs, monkeypatch)
     made_long_ago(runs)  # it may wait for days
     assert (book.spent().runs, book.spent().steps) == (1, 300)
     monkeypatch.setenv("SPOTTER_LAUNCH", launch.token)
@@ -271,12 +276,7 @@ def test_a_job_of_another_machine_counts_until_its_launcher_says_that_it_ended(r
 
 
 def test_a_job_that_ended_without_a_run_costs_nothing(runs, monkeypatch):
-    launcher = Elsewhere()
-    monkeypatch.setattr(launching, "launcher", lambda config: launcher)
-    launch = launching.start(runs, launching.chosen("slurm"), ["X"], ["true"], {})
-    book = Ledger(runs)
-    entry, _ = book.reserve(request(steps=300), MANY)
-    book.started(entry.id, launch.pid, launch.token)
+    book, _, _, launcher = started_elsewhere(runs, monkeypatch)
     launcher.ended = End(reason="by Slurm: node_fail")
     assert (book.spent().runs, book.spent().steps) == (0, 0)
 
